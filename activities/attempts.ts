@@ -1,0 +1,83 @@
+import { CompleteAsyncError } from "@temporalio/activity";
+import { ARTIFACT_FORMS } from "../core/artifacts";
+import type { AttemptReport, JobEnd } from "../core/job-workflow";
+import type { AttemptEnd, ErrorCode } from "../core/states";
+import type { Context } from "../infra/context";
+import { type AttemptRow, findAttempt, queueAttempt } from "../infra/database/attempts";
+import { failJob, findJob, type JobRow } from "../infra/database/jobs";
+import { settleAllDebts } from "../infra/database/outbox";
+import { transaction } from "../infra/database/transaction";
+import { newId } from "../infra/ids";
+import { activityLogger } from "./context";
+
+/** One attempt of a job, as a workflow names it to its activities. */
+export interface AttemptInput {
+  jobId: string;
+  attempt: number;
+  requestId: string;
+}
+
+export function createAttemptActivities(ctx: Context) {
+  return {
+    /**
+     * Waits for an attempt to end. Answers at once when it has, or when its whole job has; else parks:
+     * the relay completes the activity by its id, whichever comes first.
+     */
+    async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
+      const job = await requireJob(ctx, input.jobId);
+      const ended = endOf(job);
+      if (ended) return ended;
+      const row = await findAttempt(ctx.pool, input.jobId, input.attempt);
+      if (!row)
+        throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
+      const end = attemptEndOf(row);
+      if (end) return end;
+      activityLogger(ctx, input).debug("waiting for the attempt to end");
+      throw new CompleteAsyncError();
+    },
+
+    /** Puts attempt n of a job into the queue. Idempotent. */
+    async queueAttempt(input: AttemptInput): Promise<void> {
+      const job = await requireJob(ctx, input.jobId);
+      const form = ARTIFACT_FORMS[job.job_type];
+      const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
+        [form.idField]: newId(form.idPrefix),
+      });
+      if (!queued) return;
+      activityLogger(ctx, input).info("another attempt is queued");
+      ctx.signals.queueChanged();
+    },
+
+    /** Writes `failed`, the job's last word, with the error of its last attempt. Idempotent. */
+    async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
+      const failed = await transaction(ctx.pool, async (db) => {
+        const changed = await failJob(db, input.jobId, input.attempt, input.code);
+        await settleAllDebts(db, input.jobId);
+        return changed;
+      });
+      if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
+      return endOf(await requireJob(ctx, input.jobId)) ?? { status: "failed", code: input.code };
+    },
+  };
+}
+
+async function requireJob(ctx: Context, jobId: string): Promise<JobRow> {
+  const job = await findJob(ctx.pool, jobId, null);
+  if (!job) throw new Error(`job ${jobId} is not in the database`);
+  return job;
+}
+
+function endOf(job: JobRow): JobEnd | undefined {
+  if (job.status === "completed") return { status: "completed" };
+  if (job.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
+  return undefined;
+}
+
+export function attemptEndOf(row: AttemptRow): AttemptEnd | undefined {
+  if (row.outcome === null) return undefined;
+  return {
+    outcome: row.outcome,
+    retryable: row.retryable,
+    ...(row.error_code === null ? {} : { errorCode: row.error_code }),
+  };
+}

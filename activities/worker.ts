@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import type { Context } from "../infra/context";
+import type { Logger } from "../infra/logger";
+import type { Part } from "../infra/service";
+import { registerSearchAttributes } from "../infra/temporal";
+import { createActivities } from "./index";
+
+const RETRY_MS = 1_000;
+const DRAIN_MS = 5_000;
+
+/** Sends Temporal's own log lines, workflow logs among them, through ours. Once per process. */
+function installRuntime(logger: Logger): void {
+  Runtime.install({
+    logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
+      const line = { ...meta, source: "temporal" };
+      if (level === "ERROR") logger.error(line, message);
+      else logger.warn(line, message);
+    }),
+    shutdownSignals: [],
+  });
+}
+
+/** The Temporal worker as a part of a server: starts with Temporal away, and outlives its absence. */
+export class TemporalWorkerPart implements Part {
+  readonly name = "temporal-worker";
+  private worker: Worker | undefined;
+  private running: Promise<void> = Promise.resolve();
+  private stopped = false;
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly workflowBundlePath: string,
+  ) {}
+
+  start(): void {
+    installRuntime(this.ctx.logger);
+    this.running = this.keepRunning();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    if (this.worker?.getState() === "RUNNING") this.worker.shutdown();
+    await this.running;
+  }
+
+  private async keepRunning(): Promise<void> {
+    let told = false;
+    while (!this.stopped) {
+      try {
+        await this.runOnce(() => {
+          told = false;
+        });
+      } catch (error) {
+        if (!told) this.ctx.logger.warn({ err: String(error) }, "Temporal worker is waiting");
+        told = true;
+        await sleep(RETRY_MS);
+      }
+    }
+  }
+
+  private async runOnce(onRunning: () => void): Promise<void> {
+    const { address, namespace, taskQueue } = this.ctx.config.temporal;
+    await registerSearchAttributes(this.ctx.temporal);
+    const connection = await NativeConnection.connect({ address });
+    try {
+      this.worker = await Worker.create({
+        connection,
+        namespace,
+        taskQueue,
+        workflowBundle: { codePath: this.workflowBundlePath },
+        activities: createActivities(this.ctx),
+        shutdownGraceTime: DRAIN_MS,
+        maxConcurrentActivityTaskExecutions: 50,
+        maxConcurrentLocalActivityExecutions: 50,
+      });
+      if (this.stopped) return;
+      onRunning();
+      this.ctx.logger.info({ address, taskQueue }, "Temporal worker runs");
+      await this.worker.run();
+    } finally {
+      this.worker = undefined;
+      await connection.close();
+    }
+  }
+}

@@ -1,0 +1,36 @@
+import type { Context } from "../infra/context";
+import type { Route } from "../infra/http/app";
+import type { Part } from "../infra/service";
+import { FleetMonitor } from "./fleet-monitor";
+import { heartbeatRoute } from "./heartbeat";
+import { jobResultRoute } from "./job-result";
+import { nextJobRoute } from "./next-job";
+import { Reconciler } from "./reconciler";
+import { registerRoute } from "./register";
+import { Relay } from "./relay";
+import { Scheduler } from "./scheduler";
+import { Waiters } from "./waiters";
+
+export interface AgentBridge {
+  routes: Route[];
+  /** What runs beside the routes: scheduler, fleet monitor, relay, reconciler. */
+  parts: Part[];
+  /** Answers the parked polls; called when the server stops accepting. */
+  releasePolls(): void;
+}
+
+/** Everything between the control plane and its workers. */
+export function createAgentBridge(ctx: Context): AgentBridge {
+  const waiters = new Waiters();
+  const scheduler = new Scheduler(ctx, waiters);
+  return {
+    routes: [
+      registerRoute(ctx),
+      heartbeatRoute(ctx),
+      nextJobRoute(ctx, scheduler, waiters),
+      jobResultRoute(ctx),
+    ],
+    parts: [new Relay(ctx), scheduler, new FleetMonitor(ctx), new Reconciler(ctx)],
+    releasePolls: () => waiters.close(),
+  };
+}

@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { ARTIFACT_FORMS, ARTIFACT_ID, artifactPrefix, storeUri } from "../core/artifacts";
+import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
+import { readUsage } from "../core/usage";
+import type { Context } from "../infra/context";
+import { reserveArtifact } from "../infra/database/artifacts";
+import {
+  type AttemptEnding,
+  type AttemptRow,
+  endAttempt,
+  lockAttemptOf,
+} from "../infra/database/attempts";
+import { type JobRow, lockJob } from "../infra/database/jobs";
+import type { Queryable } from "../infra/database/pool";
+import { transaction } from "../infra/database/transaction";
+import { lockWorker, releaseWorker } from "../infra/database/workers";
+import type { ForgeRequest, Route } from "../infra/http/app";
+import { parse } from "../infra/http/validation";
+import { newId } from "../infra/ids";
+import { notRegistered } from "./heartbeat";
+import { OUTCOME_LEASE_S } from "./lose-attempt";
+
+const common = {
+  worker_id: z.string().min(1).max(128),
+  job_id: z.string().min(1).max(128),
+  attempt: z.int().min(1).nullish(),
+  metrics: z.record(z.string(), z.json()).default({}),
+  logs_uri: z.string().max(2048).nullish(),
+};
+
+/** spec.md 4.3, and what contract.md adds; unknown fields are ignored. */
+const jobResult = z.discriminatedUnion("status", [
+  z.object({
+    ...common,
+    status: z.literal("completed"),
+    result: z.record(z.string(), z.json()).default({}),
+    artifacts_uri: z.string().max(2048).nullish(),
+  }),
+  z.object({
+    ...common,
+    status: z.literal("failed"),
+    error: z.string().max(65_536).default("the worker gave no reason"),
+    retryable: z.boolean().default(false),
+  }),
+]);
+
+type JobResult = z.output<typeof jobResult>;
+
+export function jobResultRoute(ctx: Context): Route {
+  return {
+    method: "POST",
+    paths: ["/api/workers/job_result", "/worker/job_result"],
+    scope: "worker",
+    async handle(request) {
+      const given = parse(jobResult, request.body);
+      refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
+      const accepted = await transaction(ctx.pool, (db) => accept(db, given, request));
+      if (accepted) {
+        ctx.signals.emit("outbox", accepted);
+        request.log.info(
+          {
+            job_id: given.job_id,
+            attempt: accepted.attempt,
+            worker_id: given.worker_id,
+            status: given.status,
+          },
+          "result accepted",
+        );
+      }
+      return { job_id: given.job_id, accepted: true };
+    },
+  };
+}
+
+/** One transaction: the lease is checked, the outcome stored, the worker freed, the debt noted. */
+async function accept(
+  db: Queryable,
+  given: JobResult,
+  request: ForgeRequest,
+): Promise<{ jobId: string; attempt: number } | undefined> {
+  const { worker_id: workerId, job_id: jobId } = given;
+  const job = await lockJob(db, jobId);
+  const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
+  const worker = await lockWorker(db, workerId);
+  if (worker?.user_id !== request.principal.userId) throw notRegistered(workerId);
+  if (!job || (!attempt && job.user_id !== request.principal.userId)) {
+    throw new NotFound("job", jobId, "job_id");
+  }
+  const digest = digestOf(given);
+  // The answer to its first sending was lost on the way.
+  if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
+  if (attempt?.state !== "running") throw staleAttempt(given, attempt);
+  const ending = await endingOf(db, given, job, attempt);
+  await endAttempt(db, { ...ending, resultDigest: digest });
+  await releaseWorker(db, workerId);
+  return { jobId, attempt: attempt.attempt };
+}
+
+function staleAttempt(given: JobResult, attempt: AttemptRow | undefined): Conflict {
+  const which = attempt
+    ? `attempt ${attempt.attempt} of job "${given.job_id}" has ended`
+    : `job "${given.job_id}" was not handed to worker "${given.worker_id}" under that attempt`;
+  return new Conflict("stale_attempt", `${which}; this result changes nothing`);
+}
+
+async function endingOf(
+  db: Queryable,
+  given: JobResult,
+  job: JobRow,
+  attempt: AttemptRow,
+): Promise<AttemptEnding> {
+  const base = {
+    jobId: job.job_id,
+    attempt: attempt.attempt,
+    metrics: given.metrics,
+    logsUri: given.logs_uri ?? null,
+    leaseS: OUTCOME_LEASE_S,
+  };
+  if (given.status === "failed") {
+    return { ...base, outcome: "failed", error: given.error, retryable: given.retryable };
+  }
+  const usage = readUsage(given.metrics, given.result);
+  const { artifactId, result } = nameArtifact(given.result, job, attempt);
+  const uri = given.artifacts_uri ?? storeUri(artifactPrefix(job.job_type, artifactId));
+  const form = ARTIFACT_FORMS[job.job_type];
+  const reserved = await reserveArtifact(db, {
+    artifactId,
+    userId: job.user_id,
+    jobId: job.job_id,
+    attempt: attempt.attempt,
+    artifactType: form.type,
+    kind: form.kind,
+    uri,
+    createdBy: job.created_by,
+  });
+  if (!reserved) {
+    const error = `the result's ${form.idField} "${artifactId}" belongs to another job`;
+    return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
+  }
+  return { ...base, outcome: "completed", result, usage, artifactsUri: uri };
+}
+
+/** The artifact's id: the worker's, else the one minted for this attempt, so every result has one. */
+function nameArtifact(
+  result: Record<string, unknown>,
+  job: JobRow,
+  attempt: AttemptRow,
+): { artifactId: string; result: Record<string, unknown> } {
+  const { idField, idPrefix } = ARTIFACT_FORMS[job.job_type];
+  const named = result[idField];
+  if (named !== undefined && (typeof named !== "string" || !ARTIFACT_ID.test(named))) {
+    throw new InvalidRequest(
+      `"result.${idField}" must be letters, digits, . _ - and at most 128 long`,
+      `result.${idField}`,
+    );
+  }
+  const artifactId = named ?? attempt.output_ids[idField] ?? newId(idPrefix);
+  return { artifactId, result: { ...result, [idField]: artifactId } };
+}
+
+function refuseLargeResult(given: JobResult, maxBytes: number): void {
+  if (given.status !== "completed") return;
+  const size =
+    Buffer.byteLength(JSON.stringify(given.result)) +
+    Buffer.byteLength(JSON.stringify(given.metrics));
+  if (size > maxBytes) {
+    throw new ForgeError(413, "body_too_large", `the result is over ${maxBytes} bytes`, "result");
+  }
+}
+
+/** Equal for equal results, whatever the order of their keys. */
+function digestOf(given: JobResult): string {
+  const sorted = JSON.stringify(given, (_key, value: unknown) =>
+    typeof value === "object" && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value,
+  );
+  return createHash("sha256").update(sorted).digest("hex");
+}

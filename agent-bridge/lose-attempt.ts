@@ -1,0 +1,53 @@
+import {
+  type AttemptRow,
+  endAttempt,
+  findHeldAttempt,
+  lockHeldAttempt,
+  unassign,
+} from "../infra/database/attempts";
+import { lockJob, returnToPending } from "../infra/database/jobs";
+import type { Queryable } from "../infra/database/pool";
+
+/** For how long the process that ended an attempt alone may tell Temporal, in seconds. */
+export const OUTCOME_LEASE_S = 5;
+
+/** What the worker holds changed while we took the locks: a race, so the transaction runs again. */
+class HoldingChanged extends Error {
+  override readonly name = "HoldingChanged";
+  readonly code = "40001";
+}
+
+/**
+ * Takes from a worker the attempt that it holds: one that runs is lost, one that was never fetched
+ * goes back to the queue uncounted. Locks job, then attempt, then (by the caller) the worker.
+ *
+ * @param decide asked with job and attempt locked; false leaves everything as it is.
+ * @returns the attempt that was lost, if any.
+ */
+export async function loseHeldAttempt(
+  db: Queryable,
+  workerId: string,
+  reason: string,
+  decide: (held: AttemptRow) => Promise<boolean>,
+): Promise<AttemptRow | undefined> {
+  const seen = await findHeldAttempt(db, workerId);
+  if (!seen) return undefined;
+  const job = await lockJob(db, seen.job_id);
+  const held = await lockHeldAttempt(db, workerId);
+  // It ended between the look and the lock, and the worker took up another job since.
+  if (!job || held?.job_id !== seen.job_id) throw new HoldingChanged();
+  if (!(await decide(held))) return undefined;
+  if (held.state === "assigned") {
+    await unassign(db, held.job_id, workerId);
+    return undefined;
+  }
+  await endAttempt(db, {
+    jobId: held.job_id,
+    attempt: held.attempt,
+    outcome: "worker_lost",
+    error: `attempt ${held.attempt} on worker ${workerId} was lost: ${reason}`,
+    leaseS: OUTCOME_LEASE_S,
+  });
+  if (job.attempts < job.max_attempts) await returnToPending(db, held.job_id);
+  return held;
+}

@@ -1,0 +1,97 @@
+import { z } from "zod";
+import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
+import { MAX_WAIT_SECONDS } from "../core/constants";
+import type { Context } from "../infra/context";
+import { type HandOut, handOut } from "../infra/database/attempts";
+import { offerWorker, withdrawWorkers } from "../infra/database/workers";
+import type { ForgeRequest, Route } from "../infra/http/app";
+import { parse } from "../infra/http/validation";
+import { notRegistered } from "./heartbeat";
+import type { Scheduler } from "./scheduler";
+import type { Waiters } from "./waiters";
+
+const poll = z.object({
+  worker_id: z.string().min(1).max(128),
+  wait_seconds: z.number().min(0).default(0),
+});
+
+/** After a poll ends, its worker may still be given a job for so long: it will ask again soon. */
+const OFFER_S = 30;
+
+export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiters): Route {
+  return {
+    method: "POST",
+    paths: ["/api/workers/next_job", "/worker/next_job"],
+    scope: "worker",
+    async handle(request) {
+      const given = parse(poll, request.body);
+      const waitS = Math.min(given.wait_seconds, MAX_WAIT_SECONDS);
+      const job = await nextJob(ctx, scheduler, waiters, request, given.worker_id, waitS);
+      return job ? present(job) : { job_id: null };
+    },
+  };
+}
+
+async function nextJob(
+  ctx: Context,
+  scheduler: Scheduler,
+  waiters: Waiters,
+  request: ForgeRequest,
+  workerId: string,
+  waitS: number,
+): Promise<HandOut | undefined> {
+  const hungUp = hangUpSignal(request);
+  const deadline = ctx.clock.nowMs() + waitS * 1000;
+  const worker = await offerWorker(ctx.pool, workerId, request.principal.userId, waitS + OFFER_S);
+  if (!worker) throw notRegistered(workerId);
+  let nudged = worker.status !== "idle";
+  for (;;) {
+    const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), hungUp);
+    try {
+      const job = await handOut(ctx.pool, workerId);
+      if (job) return job;
+      if (!nudged) {
+        nudged = true;
+        await scheduler.nudge();
+        continue;
+      }
+      if (deadline <= ctx.clock.nowMs()) return undefined;
+      await waiter.woken;
+      if (hungUp.aborted) {
+        await withdrawWorkers(ctx.pool, [workerId]);
+        return undefined;
+      }
+    } finally {
+      waiter.leave();
+    }
+  }
+}
+
+/** Aborts when the client's connection closes: a client that vanished must not be given a job. */
+function hangUpSignal(request: ForgeRequest): AbortSignal {
+  const controller = new AbortController();
+  if (request.raw.socket.destroyed) controller.abort();
+  request.raw.socket.once("close", () => controller.abort());
+  return controller.signal;
+}
+
+function present(job: HandOut) {
+  const outputId = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
+  return {
+    job_id: job.job_id,
+    job_type: job.job_type,
+    payload: job.payload,
+    params: job.params,
+    attempt: job.attempt,
+    timeout_s: job.timeout_s,
+    output_ids: job.output_ids,
+    inputs: ["dataset_uri", "dataset_id", "checkpoint_id"]
+      .filter((param) => typeof job.payload[param] === "string")
+      .map((param) => ({ param, value: job.payload[param] })),
+    uploads: {
+      artifacts_uri: outputId ? storeUri(artifactPrefix(job.job_type, outputId)) : null,
+      logs_uri: storeUri(`artifacts/logs/${job.job_id}/attempt-${job.attempt}.log`),
+    },
+    resume_from: null,
+  };
+}

@@ -1,0 +1,93 @@
+import { z } from "zod";
+import { Conflict } from "../core/errors";
+import { gpuTokens } from "../core/requirements";
+import type { Context } from "../infra/context";
+import { transaction } from "../infra/database/transaction";
+import { lockWorker, upsertWorker } from "../infra/database/workers";
+import type { Route } from "../infra/http/app";
+import type { Principal } from "../infra/http/principal";
+import { parse } from "../infra/http/validation";
+import { newId } from "../infra/ids";
+import { loseHeldAttempt } from "./lose-attempt";
+
+const WORKER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+
+/** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
+const registration = z.object({
+  worker_id: z.string().regex(WORKER_ID, "letters, digits, . _ -; at most 128").optional(),
+  gpu: z.object({
+    name: z.string().min(1).max(256),
+    memory_gb: z.number().min(0).max(100_000),
+    count: z.int().min(0).max(1024).optional(),
+  }),
+  tags: z.array(z.string().max(128)).max(64).default([]),
+  version: z.string().max(64).optional(),
+  boot_id: z.string().max(128).optional(),
+  /** What the worker still runs: naming it keeps the attempt across a restart. */
+  job_id: z.string().max(128).nullish(),
+  attempt: z.int().nullish(),
+});
+
+type Registration = z.output<typeof registration>;
+
+export function registerRoute(ctx: Context): Route {
+  return {
+    method: "POST",
+    paths: ["/api/workers/register", "/worker/register"],
+    scope: "worker",
+    async handle(request, reply) {
+      const given = parse(registration, request.body);
+      const workerId = given.worker_id ?? newId("wkr");
+      const status = await register(ctx, workerId, given, request.principal);
+      request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
+      ctx.signals.queueChanged();
+      reply.code(201);
+      return {
+        worker_id: workerId,
+        status,
+        heartbeat_interval_s: ctx.config.fleet.heartbeatIntervalS,
+        heartbeat_timeout_s: ctx.config.fleet.heartbeatTimeoutS,
+      };
+    },
+  };
+}
+
+async function register(
+  ctx: Context,
+  workerId: string,
+  given: Registration,
+  principal: Principal,
+): Promise<string> {
+  const { registered, lost } = await transaction(ctx.pool, async (db) => {
+    const lost = await loseHeldAttempt(db, workerId, "its worker started again", async (held) => {
+      const known = await lockWorker(db, workerId);
+      const isOwner = known?.user_id === principal.userId;
+      const sameBoot = given.boot_id !== undefined && known?.boot_id === given.boot_id;
+      const namesIt = given.job_id === held.job_id && given.attempt === held.attempt;
+      return isOwner && !sameBoot && !namesIt;
+    });
+    const registered = await upsertWorker(db, {
+      workerId,
+      userId: principal.userId,
+      shared: principal.sharesWorkers,
+      bootId: given.boot_id ?? null,
+      version: given.version ?? null,
+      tags: given.tags,
+      gpuName: given.gpu.name,
+      // A CPU agent registers {name: "cpu", memory_gb: 0}; any other has one GPU unless it says.
+      gpuCount: given.gpu.count ?? (given.gpu.name.toLowerCase() === "cpu" ? 0 : 1),
+      gpuMemoryGb: given.gpu.memory_gb,
+      gpuTokens: gpuTokens(given.gpu.name),
+    });
+    if (!registered) {
+      throw new Conflict(
+        "worker_id_taken",
+        `worker "${workerId}" belongs to somebody else`,
+        "worker_id",
+      );
+    }
+    return { registered, lost };
+  });
+  if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+  return registered.status;
+}

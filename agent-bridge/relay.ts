@@ -1,0 +1,167 @@
+import {
+  ActivityNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from "@temporalio/client";
+import type { AttemptReport } from "../core/job-workflow";
+import { attemptActivityId, jobWorkflowId } from "../core/workflow-ids";
+import type { Context } from "../infra/context";
+import { findAttempt } from "../infra/database/attempts";
+import {
+  claimDebts,
+  type Debt,
+  findDebt,
+  postponeDebt,
+  settleDebt,
+} from "../infra/database/outbox";
+import { Loop } from "../infra/loop";
+import type { Part } from "../infra/service";
+import type { OutboxRow } from "../infra/signals";
+import { isRefused, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { startJobWorkflow } from "./job-workflows";
+
+const SWEEP_MS = 500;
+/** Longer than a call may take, so that no two processes pay one debt at once. */
+const LEASE_S = 10;
+const BATCH = 100;
+const CONCURRENCY = 20;
+const MAX_BACKOFF_S = 10;
+const DOWN_PAUSE_MS = 1_000;
+
+/**
+ * Tells Temporal what Postgres decided: that a job exists, and how an attempt ended. Each is a row of
+ * the outbox until Temporal has taken it, so a submission or a result outlives Temporal's absence.
+ */
+export class Relay implements Part {
+  readonly name = "relay";
+  private readonly loop: Loop;
+  private readonly inFlight = new Set<Promise<void>>();
+  private downUntilMs = 0;
+
+  constructor(private readonly ctx: Context) {
+    this.loop = new Loop("relay", SWEEP_MS, () => this.sweep(), ctx.logger);
+  }
+
+  start(): void {
+    this.ctx.signals.on("outbox", this.onOutbox);
+    this.loop.start();
+  }
+
+  async stop(): Promise<void> {
+    this.ctx.signals.off("outbox", this.onOutbox);
+    await this.loop.stop();
+    await Promise.allSettled(this.inFlight);
+  }
+
+  /** Right after the commit, in the process that holds the row's first lease. */
+  private readonly onOutbox = (row: OutboxRow): void => {
+    // Under load, or while Temporal is away, the sweep does it.
+    if (this.inFlight.size >= CONCURRENCY || this.isDown()) return;
+    this.track(
+      findDebt(this.ctx.pool, row.jobId, row.attempt).then((debt) => debt && this.pay(debt)),
+    );
+  };
+
+  private async sweep(): Promise<void> {
+    while (!this.isDown()) {
+      const debts = await claimDebts(this.ctx.pool, LEASE_S, this.downUntilMs > 0 ? 1 : BATCH);
+      if (debts.length === 0) return;
+      for (let start = 0; start < debts.length; start += CONCURRENCY) {
+        await Promise.all(debts.slice(start, start + CONCURRENCY).map((debt) => this.pay(debt)));
+      }
+    }
+  }
+
+  private isDown(): boolean {
+    return this.ctx.clock.nowMs() < this.downUntilMs;
+  }
+
+  private track(work: Promise<unknown>): void {
+    const done: Promise<void> = work
+      .then(() => undefined)
+      // The row is still there: the sweep comes back to it.
+      .catch((error: unknown) => this.ctx.logger.debug({ err: String(error) }, "relay call failed"))
+      .finally(() => this.inFlight.delete(done));
+    this.inFlight.add(done);
+  }
+
+  private async pay(debt: Debt): Promise<void> {
+    const finished = debt.status === "completed" || debt.status === "failed";
+    try {
+      if (debt.superseded || (finished && debt.attempt === 0)) {
+        await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
+        return;
+      }
+      const taken = await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+        debt.attempt === 0 ? this.startWorkflow(debt) : this.deliverOutcome(debt),
+      );
+      this.downUntilMs = 0;
+      if (taken || finished) await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
+      else await this.postpone(debt, "the workflow does not wait for it yet");
+    } catch (error) {
+      await this.onFailure(debt, error);
+    }
+  }
+
+  private async startWorkflow(debt: Debt): Promise<boolean> {
+    try {
+      await startJobWorkflow(this.ctx, debt, "first");
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+    return true;
+  }
+
+  /** @returns false when the workflow is there but does not wait for this outcome (yet). */
+  private async deliverOutcome(debt: Debt): Promise<boolean> {
+    const row = await findAttempt(this.ctx.pool, debt.job_id, debt.attempt);
+    if (!row?.outcome) return true;
+    const report: AttemptReport = {
+      outcome: row.outcome,
+      retryable: row.retryable,
+      ...(row.error_code === null ? {} : { errorCode: row.error_code }),
+    };
+    const workflowId = jobWorkflowId(debt.job_id);
+    try {
+      await this.ctx.temporal.activity.complete(
+        { workflowId, activityId: attemptActivityId(debt.attempt) },
+        report,
+      );
+      return true;
+    } catch (error) {
+      if (!(error instanceof ActivityNotFoundError)) throw error;
+    }
+    // Not scheduled yet, done already, or no such workflow: only a look can tell.
+    if (await this.isRunning(workflowId)) return false;
+    await startJobWorkflow(this.ctx, debt, "again");
+    return false;
+  }
+
+  private async isRunning(workflowId: string): Promise<boolean> {
+    try {
+      const { status } = await this.ctx.temporal.workflow.getHandle(workflowId).describe();
+      return status.name === "RUNNING";
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return false;
+      throw error;
+    }
+  }
+
+  private async onFailure(debt: Debt, error: unknown): Promise<void> {
+    if (isRefused(error)) {
+      this.ctx.logger.error(
+        { job_id: debt.job_id, attempt: debt.attempt, err: String(error) },
+        "Temporal refuses this job",
+      );
+    } else {
+      if (this.downUntilMs === 0) this.ctx.logger.warn({ err: String(error) }, "Temporal is away");
+      this.downUntilMs = this.ctx.clock.nowMs() + DOWN_PAUSE_MS;
+    }
+    await this.postpone(debt, String(error));
+  }
+
+  private async postpone(debt: Debt, why: string): Promise<void> {
+    const backoffS = Math.min(MAX_BACKOFF_S, 0.2 * 2 ** Math.min(debt.tries, 10));
+    await postponeDebt(this.ctx.pool, debt.job_id, debt.attempt, backoffS, why.slice(0, 500));
+  }
+}

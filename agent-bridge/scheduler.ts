@@ -1,0 +1,91 @@
+import type { Context } from "../infra/context";
+import { matchOnce } from "../infra/database/matching";
+import { listAssigned } from "../infra/database/workers";
+import { Loop } from "../infra/loop";
+import type { Part } from "../infra/service";
+import type { Waiters } from "./waiters";
+
+const SWEEP_MS = 2_000;
+
+/**
+ * Assigns queued attempts to idle workers. Nudges coalesce: one pass runs, at most one waits, and
+ * whoever nudges gets the promise of a pass that began after the nudge.
+ */
+export class Scheduler implements Part {
+  readonly name = "scheduler";
+  private running: Promise<void> | undefined;
+  private waiting: Promise<void> | undefined;
+  private readonly sweep: Loop;
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly waiters: Waiters,
+  ) {
+    this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx.logger);
+  }
+
+  start(): void {
+    this.ctx.signals.on("queue", this.onQueue);
+    this.ctx.signals.on("assigned", this.onAssigned);
+    this.ctx.signals.on("reconnected", this.onReconnected);
+    this.sweep.start();
+  }
+
+  async stop(): Promise<void> {
+    this.ctx.signals.off("queue", this.onQueue);
+    this.ctx.signals.off("assigned", this.onAssigned);
+    this.ctx.signals.off("reconnected", this.onReconnected);
+    await this.sweep.stop();
+    await Promise.allSettled([this.running, this.waiting]);
+  }
+
+  /** A pass that begins after this call. */
+  nudge(): Promise<void> {
+    if (!this.running) {
+      this.running = this.pass().finally(() => {
+        this.running = undefined;
+      });
+      return this.running;
+    }
+    this.waiting ??= this.running
+      .catch(() => undefined)
+      .then(() => {
+        this.waiting = undefined;
+        return this.nudge();
+      });
+    return this.waiting;
+  }
+
+  private readonly onQueue = (): void => {
+    // A failed pass is made up for by the sweep.
+    this.nudge().catch(() => undefined);
+  };
+
+  private readonly onAssigned = (workerIds: string[]): void => {
+    this.waiters.wake(workerIds);
+  };
+
+  private readonly onReconnected = (): void => {
+    this.wakeAssigned().catch(() => undefined);
+  };
+
+  private async pass(): Promise<void> {
+    for (;;) {
+      const pairs = await matchOnce(this.ctx.pool);
+      if (pairs.length === 0) return;
+      const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
+      if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
+    }
+  }
+
+  private async sweepOnce(): Promise<void> {
+    await this.nudge();
+    await this.wakeAssigned();
+  }
+
+  /** For signals that were missed: one read for all polls parked here. */
+  private async wakeAssigned(): Promise<void> {
+    const parked = this.waiters.workerIds;
+    if (parked.length > 0) this.waiters.wake(await listAssigned(this.ctx.pool, parked));
+  }
+}

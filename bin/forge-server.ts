@@ -1,0 +1,113 @@
+#!/usr/bin/env node
+import { renameSync, writeFileSync } from "node:fs";
+import { Command, Option } from "commander";
+import { SCOPES, type Scope } from "../infra/api-keys";
+import { describeVariables, loadConfig } from "../infra/config";
+import { type Context, closeContext, createContext } from "../infra/context";
+import { createKey, ensureUser } from "../infra/database/keys";
+import { migrate } from "../infra/database/migrate";
+import { createLogger } from "../infra/logger";
+import { createServer, type Role } from "./server";
+
+function openContext(): Context {
+  const { config, unknown } = loadConfig();
+  const logger = createLogger(config.logLevel);
+  for (const name of unknown) logger.warn({ variable: name }, "unknown variable is ignored");
+  return createContext(config, logger);
+}
+
+async function withContext(work: (ctx: Context) => Promise<void>): Promise<void> {
+  const ctx = openContext();
+  try {
+    await work(ctx);
+  } finally {
+    await closeContext(ctx);
+  }
+}
+
+/** Whoever waits for the file never reads half of it. */
+function writeWhole(path: string, content: string): void {
+  writeFileSync(`${path}.part`, content);
+  renameSync(`${path}.part`, path);
+}
+
+async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
+  const ctx = openContext();
+  const service = await createServer(ctx, role, (url) => {
+    ctx.logger.info({ url, role }, "listening");
+    if (options.urlFile) writeWhole(options.urlFile, url);
+  });
+  const stop = (signal: string): void => {
+    ctx.logger.info({ signal }, "stopping");
+    void service.stop().then(() => process.exit(0));
+  };
+  process.on("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  try {
+    await migrate(ctx.pool);
+    await service.start();
+  } catch (error) {
+    ctx.logger.fatal({ err: error }, "could not start");
+    await service.stop();
+    process.exit(1);
+  }
+}
+
+const program = new Command("forge-server").description("The Forge control plane");
+
+const roles: Record<Role, string> = {
+  api: "HTTP API and agent bridge",
+  worker: "Temporal worker",
+  all: "both in one process",
+};
+for (const role of Object.keys(roles) as Role[]) {
+  program
+    .command(role)
+    .description(roles[role])
+    .option("--url-file <path>", "write the address to this file once listening")
+    .action((options: { urlFile?: string }) => serve(role, options));
+}
+
+program
+  .command("migrate")
+  .description("bring the database's schema up to date")
+  .action(() =>
+    withContext(async (ctx) => {
+      const applied = await migrate(ctx.pool);
+      process.stdout.write(`${applied.length} migrations applied\n`);
+    }),
+  );
+
+program
+  .command("keys")
+  .description("API keys")
+  .command("create")
+  .description("create a key (and its user), and print it: it is not shown again")
+  .requiredOption("--user <user_id>", "the tenant that the key belongs to")
+  .addOption(new Option("--scope <scope>", "what it allows").choices(SCOPES).default("user"))
+  .option("--name <name>", "what people call it", "default")
+  .option("--shared", "workers registered with this worker key serve every tenant", false)
+  .action((options: { user: string; scope: Scope; name: string; shared: boolean }) =>
+    withContext(async (ctx) => {
+      await ensureUser(ctx.pool, options.user, options.user);
+      const { key } = await createKey(ctx.pool, {
+        userId: options.user,
+        scope: options.scope,
+        name: options.name,
+        madeByAdmin: options.shared,
+      });
+      process.stdout.write(`${key}\n`);
+    }),
+  );
+
+program
+  .command("config")
+  .description("list the environment variables")
+  .action(() => {
+    process.stdout.write(`${describeVariables().join("\n")}\n`);
+  });
+
+program.parseAsync().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exit(1);
+});

@@ -1,0 +1,63 @@
+import { join } from "node:path";
+import { TemporalWorkerPart } from "../activities/worker";
+import { createAgentBridge } from "../agent-bridge";
+import { createApi } from "../api";
+import type { Context } from "../infra/context";
+import { closeContext } from "../infra/context";
+import { maybeOne } from "../infra/database/pool";
+import { createApp } from "../infra/http/app";
+import { type Part, Service } from "../infra/service";
+
+export type Role = "api" | "worker" | "all";
+
+const WORKFLOW_BUNDLE = join(__dirname, "..", "workflow-bundle.js");
+
+/**
+ * A server in one of its roles. Parts start from the bottom up and stop from the top down: first
+ * nobody gets in, then parked polls are answered and open requests end, then the loops, then the
+ * Temporal worker drains, and the connections close last.
+ */
+export async function createServer(
+  ctx: Context,
+  role: Role,
+  onListening: (url: string) => void,
+): Promise<Service> {
+  const bridge = createAgentBridge(ctx);
+  const parts: Part[] = [
+    { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
+  ];
+  if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
+  parts.push(...bridge.parts);
+  const routes = role === "worker" ? [] : [...createApi(ctx), ...bridge.routes];
+  parts.push(await httpPart(ctx, routes, bridge.releasePolls, onListening));
+  return new Service(parts, ctx.logger);
+}
+
+async function httpPart(
+  ctx: Context,
+  routes: Parameters<typeof createApp>[1],
+  releasePolls: () => void,
+  onListening: (url: string) => void,
+): Promise<Part> {
+  let stopping = false;
+  const isReady = async (): Promise<boolean> => {
+    if (stopping) return false;
+    return await maybeOne(ctx.pool, "select 1 as ok").then(
+      () => true,
+      () => false,
+    );
+  };
+  const app = await createApp(ctx, routes, { isReady });
+  return {
+    name: "http",
+    async start() {
+      const { host, port } = ctx.config.http;
+      onListening(await app.listen({ host, port }));
+    },
+    async stop() {
+      stopping = true;
+      releasePolls();
+      await app.close();
+    },
+  };
+}

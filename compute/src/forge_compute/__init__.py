@@ -1,0 +1,1 @@
+"""Reference handlers for Forge's job types."""

@@ -1,0 +1,46 @@
+import type { JobType } from "./job-types";
+
+export type ArtifactType = "dataset" | "checkpoint" | "eval" | "deployment";
+
+/** What one job type leaves behind, and where (spec.md 2.3 and 2.6). */
+export interface ArtifactForm {
+  type: ArtifactType;
+  kind: string;
+  /** The field of the job's result that carries the artifact's id. */
+  idField: string;
+  /** Prefix of minted ids. */
+  idPrefix: string;
+  /** Directory below the store's root; the artifact's id is the next segment. */
+  directory: string;
+}
+
+export const ARTIFACT_FORMS: Record<JobType, ArtifactForm> = {
+  generate: form("dataset", "raw_dataset", "dataset_id", "ds", "datasets"),
+  audit: form("dataset", "scored_dataset", "dataset_id", "ds", "datasets"),
+  distill: form("dataset", "distilled_dataset", "distilled_dataset_id", "ds", "distill"),
+  train: form("checkpoint", "checkpoint", "checkpoint_id", "ckpt", "checkpoints"),
+  evaluate: form("eval", "evaluation_report", "eval_id", "eval", "evals"),
+  deploy: form("deployment", "deployment", "deployment_id", "dep", "deployments"),
+};
+
+function form(
+  type: ArtifactType,
+  kind: string,
+  idField: string,
+  idPrefix: string,
+  directory: string,
+): ArtifactForm {
+  return { type, kind, idField, idPrefix, directory: `artifacts/${directory}` };
+}
+
+/** Store keys are URIs below forge://: the first segment plays the bucket. */
+export const storeUri = (key: string): string => `forge://${key}`;
+
+export const artifactPrefix = (type: JobType, artifactId: string): string =>
+  `${ARTIFACT_FORMS[type].directory}/${artifactId}/`;
+
+export const billingRecordKey = (userId: string, jobId: string): string =>
+  `billing/records/${userId}/${jobId}.json`;
+
+/** Artifact ids become path segments, so they are held to a plain alphabet. */
+export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -1,0 +1,46 @@
+/** A refusal with a stable code, as clients see it (contract.md, Errors). */
+export class ForgeError extends Error {
+  override readonly name: string = "ForgeError";
+
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly param?: string,
+    readonly details?: Record<string, unknown>,
+  ) {
+    super(message);
+  }
+}
+
+/** 400: a field of the request is wrong; `param` names it. */
+export class InvalidRequest extends ForgeError {
+  override readonly name = "InvalidRequest";
+  constructor(message: string, param?: string, details?: Record<string, unknown>) {
+    super(400, "invalid_request", message, param, details);
+  }
+}
+
+/** 404 `<thing>_not_found`: it never was, or belongs to another tenant; no difference shows. */
+export class NotFound extends ForgeError {
+  override readonly name = "NotFound";
+  constructor(thing: string, id: string, param?: string) {
+    super(404, `${thing}_not_found`, `there is no ${thing.replaceAll("_", " ")} "${id}"`, param);
+  }
+}
+
+/** 409 with a code of its own. */
+export class Conflict extends ForgeError {
+  override readonly name = "Conflict";
+  constructor(code: string, message: string, param?: string) {
+    super(409, code, message, param);
+  }
+}
+
+/** 503: something Forge stands on is away; the caller may try again. */
+export class Unavailable extends ForgeError {
+  override readonly name = "Unavailable";
+  constructor(message: string) {
+    super(503, "unavailable", message);
+  }
+}

@@ -1,0 +1,136 @@
+import { z } from "zod";
+import { DEFAULT_EPOCHS, MAX_ATTEMPTS } from "./constants";
+import { InvalidRequest } from "./errors";
+import type { JobType } from "./job-types";
+
+const name = z.string().trim().min(1).max(1024);
+const uri = z.string().min(1).max(2048);
+
+const dataset = { dataset_id: name.optional(), dataset_uri: uri.optional() };
+
+/** The payload of each job type by the field names of spec.md 2.2's table. */
+const PAYLOAD_FIELDS = {
+  generate: {
+    task: name,
+    size: z.int().min(1).max(100_000_000),
+    teacher: name,
+    domain: name.optional(),
+    style: name.optional(),
+  },
+  audit: { dataset_uri: uri },
+  distill: { ...dataset, teacher: name, student_model: name.optional() },
+  train: { ...dataset, model: name, epochs: z.int().min(1).max(10_000).default(DEFAULT_EPOCHS) },
+  evaluate: { checkpoint_id: name, benchmark: name.optional() },
+  deploy: { checkpoint_id: name, region: name.optional() },
+} as const satisfies Record<JobType, z.ZodRawShape>;
+
+/** Second names of payload fields (spec.md 2.2, the SDK variant), normalised to the first. */
+const PAYLOAD_ALIASES: Record<JobType, Record<string, string>> = {
+  generate: { num_samples: "size" },
+  audit: {},
+  distill: { teacher_model: "teacher" },
+  train: { model_id: "model" },
+  evaluate: { model_id: "checkpoint_id" },
+  deploy: { model_id: "checkpoint_id" },
+};
+
+export const resourcesSchema = z.strictObject({
+  gpu: z.int().min(0).max(1024).optional(),
+  gpu_type: z.string().trim().min(1).max(128).optional(),
+  memory_gb: z.int().min(0).max(1_000_000).optional(),
+});
+export type Resources = z.infer<typeof resourcesSchema>;
+
+/** What a submission may carry beside its payload (contract.md, Jobs). */
+const OPTION_FIELDS = {
+  resources: resourcesSchema.default({}),
+  priority: z.int().min(-100).max(100).default(0),
+  tags: z.array(z.string().trim().min(1).max(128)).max(32).default([]),
+  params: z.record(z.string(), z.json()).default({}),
+  notes: z.string().max(4096).optional(),
+  timeout_s: z
+    .int()
+    .min(1)
+    .max(30 * 86_400)
+    .optional(),
+  max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(MAX_ATTEMPTS),
+} as const;
+
+const optionsSchema = z.object(OPTION_FIELDS);
+type SubmissionOptions = z.infer<typeof optionsSchema>;
+
+export interface Submission extends SubmissionOptions {
+  payload: Record<string, unknown>;
+}
+
+const schemas = Object.fromEntries(
+  Object.entries(PAYLOAD_FIELDS).map(([type, fields]) => [
+    type,
+    z.strictObject({ ...fields, ...OPTION_FIELDS }),
+  ]),
+) as unknown as Record<JobType, z.ZodObject<z.ZodRawShape>>;
+
+export interface PayloadDefaults {
+  /** The teacher of a `generate` that names only a domain. */
+  teacher: string;
+}
+
+/** Every name that a submission of this type may use; for the hint on an unknown field. */
+export function knownFields(type: JobType): string[] {
+  return [...Object.keys(schemas[type].shape), ...Object.keys(PAYLOAD_ALIASES[type])];
+}
+
+/**
+ * Checks a submission's body and brings both field sets of spec.md 2.2 to the first one.
+ *
+ * Throws a ZodError for a field of the wrong form, InvalidRequest for fields that contradict.
+ */
+export function parseSubmission(
+  type: JobType,
+  body: unknown,
+  defaults: PayloadDefaults,
+): Submission {
+  const renamed = renameAliases(type, body);
+  if (type === "generate" && isRecord(renamed) && renamed.domain !== undefined) {
+    renamed.task ??= "synthesize";
+    renamed.teacher ??= defaults.teacher;
+  }
+  const parsed = schemas[type].parse(renamed);
+  const payload: Record<string, unknown> = {};
+  for (const field of Object.keys(PAYLOAD_FIELDS[type])) {
+    if (parsed[field] !== undefined) payload[field] = parsed[field];
+  }
+  if (type === "distill" || type === "train") requireOneDataset(payload);
+  return { payload, ...optionsSchema.parse(parsed) };
+}
+
+function renameAliases(type: JobType, body: unknown): unknown {
+  if (!isRecord(body)) return body;
+  const renamed: Record<string, unknown> = { ...body };
+  for (const [alias, field] of Object.entries(PAYLOAD_ALIASES[type])) {
+    if (!(alias in renamed)) continue;
+    const value = renamed[alias];
+    delete renamed[alias];
+    if (renamed[field] !== undefined && renamed[field] !== value) {
+      throw new InvalidRequest(`"${alias}" and "${field}" name one field and differ`, alias);
+    }
+    renamed[field] = value;
+  }
+  return renamed;
+}
+
+function requireOneDataset(payload: Record<string, unknown>): void {
+  if (payload.dataset_id === undefined && payload.dataset_uri === undefined) {
+    throw new InvalidRequest(
+      '"dataset_id" is required (or "dataset_uri" in its place)',
+      "dataset_id",
+    );
+  }
+  if (payload.dataset_id !== undefined && payload.dataset_uri !== undefined) {
+    throw new InvalidRequest('give "dataset_id" or "dataset_uri", not both', "dataset_uri");
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

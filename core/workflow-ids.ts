@@ -1,0 +1,14 @@
+/** Workflow and activity ids, each a pure function of the thing it stands for. */
+export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
+
+/**
+ * Completing an activity by id does not check Temporal's own retry count, so every attempt has an
+ * activity id of its own: a late outcome can then never complete its successor.
+ */
+export const attemptActivityId = (attempt: number): string => `attempt-${attempt}`;
+
+/** The attempt number in an activity id, or undefined when it is another kind of activity. */
+export function attemptOfActivityId(activityId: string): number | undefined {
+  const match = /^attempt-(\d+)$/.exec(activityId);
+  return match ? Number(match[1]) : undefined;
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env node
+// The one entry of every npm script. Plain JavaScript without dependencies, because on a fresh clone
+// it is what installs them: it brings node_modules and dist up to date, then runs the command.
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const rooms = [
+  "core",
+  "infra",
+  "workflows",
+  "activities",
+  "api",
+  "agent-bridge",
+  "bin",
+  "dev",
+  "test",
+];
+const [command = "help", ...args] = process.argv.slice(2);
+
+const say = (line) => process.stderr.write(`${line}\n`);
+
+/** Runs a program with our terminal; ends this process when it fails. */
+function run(program, programArgs, env = {}) {
+  const { status } = spawnSync(program, programArgs, {
+    cwd: root,
+    stdio: "inherit",
+    env: { ...process.env, ...env },
+  });
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function digestOf(files) {
+  const hash = createHash("sha256");
+  for (const file of files)
+    hash
+      .update(file)
+      .update("\0")
+      .update(readFileSync(join(root, file)));
+  return hash.digest("hex");
+}
+
+/** Does `work` unless `marker` says it was done for the same inputs. */
+function once(marker, digest, work) {
+  const path = join(root, marker);
+  if (existsSync(path) && readFileSync(path, "utf8") === digest) return;
+  work();
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, digest);
+}
+
+function install() {
+  once("node_modules/.forge-installed", digestOf(["package-lock.json"]), () => {
+    say("Installing Node packages (about a minute the first time) …");
+    run("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+  });
+}
+
+function build() {
+  const sources = rooms
+    .flatMap((room) =>
+      readdirSync(join(root, room), { recursive: true, withFileTypes: true })
+        .filter((entry) => entry.isFile() && /\.(ts|sql)$/.test(entry.name))
+        .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1)),
+    )
+    .sort();
+  const inputs = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", ...sources];
+  once("dist/.built", digestOf(inputs), () => {
+    say("Building …");
+    // What a deleted source left behind must not linger.
+    for (const room of rooms) rmSync(join(root, "dist", room), { recursive: true, force: true });
+    rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
+    run(process.execPath, [join(root, "node_modules/typescript/bin/tsc")]);
+    cpSync(join(root, "infra/database/migrations"), join(root, "dist/infra/database/migrations"), {
+      recursive: true,
+    });
+    run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
+  });
+}
+
+const runBuilt = (script) =>
+  run(process.execPath, ["--enable-source-maps", join(root, "dist/dev", script), ...args]);
+
+const commands = {
+  build: () => {},
+  start: () => runBuilt("start.js"),
+  demo: () => runBuilt("demo.js"),
+  bench: () => runBuilt("bench/bench.js"),
+  "check-invariants": () => runBuilt("check-invariants.js"),
+  lint: () => run(process.execPath, [join(root, "dev/test.mjs"), "lint"]),
+  test: () => run(process.execPath, [join(root, "dev/test.mjs"), ...args]),
+};
+
+if (!(command in commands)) {
+  say(`usage: node dev/forge.mjs ${Object.keys(commands).join(" | ")}`);
+  process.exit(2);
+}
+process.on("SIGINT", () => {}); // the child gets it too, and decides
+process.on("SIGTERM", () => {});
+install();
+build();
+commands[command]();

@@ -1,0 +1,123 @@
+"""Makes the sample dataset: instruction/response rows on tasks whose answers can be checked.
+
+    python generate.py --rows 2000 --out sample.parquet   (or .jsonl)
+
+The same arguments always give the same rows. About one answer in twenty is wrong and one row in
+fifty stands twice, so that an audit has something to find.
+"""
+
+import argparse
+import json
+import random
+from collections.abc import Callable
+from datetime import date, timedelta
+from fractions import Fraction
+from pathlib import Path
+
+Row = dict[str, str]
+
+_UNITS = (
+    ("metres", "centimetres", 100),
+    ("kilometres", "metres", 1000),
+    ("feet", "inches", 12),
+    ("kilograms", "grams", 1000),
+    ("tonnes", "kilograms", 1000),
+    ("hours", "minutes", 60),
+    ("minutes", "seconds", 60),
+    ("days", "hours", 24),
+)
+
+
+def arithmetic(rng: random.Random, slip: int) -> Row:
+    left, right = rng.randint(2, 9_999), rng.randint(2, 999)
+    sign = rng.choice("+-*")
+    value = {"+": left + right, "-": left - right, "*": left * right}[sign]
+    return {
+        "instruction": f"What is {left} {sign} {right}?",
+        "response": f"{left} {sign} {right} = {value + slip}, so the answer is {value + slip}.",
+        "topic": "arithmetic",
+    }
+
+
+def conversion(rng: random.Random, slip: int) -> Row:
+    large, small, factor = rng.choice(_UNITS)
+    amount = rng.randint(1, 5_000)
+    if rng.random() < 0.5:
+        source, target, value = large, small, Fraction(amount * factor)
+    else:
+        source, target, value = small, large, Fraction(amount, factor)
+    shown = (
+        str(value + slip) if value.denominator == 1 else f"{float(value + slip):.4f}".rstrip("0")
+    )
+    reason = f"because there are {factor} {small} to each of the {large}"
+    return {
+        "instruction": f"Convert {amount} {source} to {target}.",
+        "response": f"{amount} {source} = {shown} {target}, {reason}.",
+        "topic": "units",
+    }
+
+
+def days_between(rng: random.Random, slip: int) -> Row:
+    first = date(1990, 1, 1) + timedelta(days=rng.randint(0, 15_000))
+    days = rng.randint(1, 2_000)
+    second = first + timedelta(days=days)
+    return {
+        "instruction": f"How many days lie between {first} and {second}?",
+        "response": f"Counting from {first} to {second} gives {days + slip} days.",
+        "topic": "dates",
+    }
+
+
+def days_after(rng: random.Random, slip: int) -> Row:
+    start = date(1990, 1, 1) + timedelta(days=rng.randint(0, 15_000))
+    days = rng.randint(1, 400)
+    reached = start + timedelta(days=days + slip)
+    return {
+        "instruction": f"Which date is {days} days after {start}?",
+        "response": f"First note the start, {start}; then go {days} days on, so it is {reached}.",
+        "topic": "dates",
+    }
+
+
+_MAKERS: tuple[Callable[[random.Random, int], Row], ...] = (
+    arithmetic,
+    conversion,
+    days_between,
+    days_after,
+)
+
+
+def rows(count: int, seed: int = 7) -> list[Row]:
+    rng = random.Random(seed)
+    made: list[Row] = []
+    for _ in range(count):
+        if made and rng.random() < 0.02:
+            made.append(rng.choice(made[-500:]))
+        else:
+            slip = rng.randint(1, 9) if rng.random() < 0.05 else 0
+            made.append(rng.choice(_MAKERS)(rng, slip))
+    return made
+
+
+def write(made: list[Row], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.suffix == ".jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in made), encoding="utf-8")
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.Table.from_pylist(made), path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--rows", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    write(rows(arguments.rows, arguments.seed), arguments.out)
+
+
+if __name__ == "__main__":
+    main()

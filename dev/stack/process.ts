@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createWriteStream, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
+
+export interface Command {
+  name: string;
+  program: string;
+  args: string[];
+  env?: NodeJS.ProcessEnv;
+  cwd?: string;
+  uid?: number;
+  gid?: number;
+  logFile: string;
+}
+
+/** A program that the stack started: stopped, killed, frozen and thawed by its process id. */
+export class ManagedProcess {
+  readonly exited: Promise<number | null>;
+  private ended = false;
+
+  private constructor(
+    readonly name: string,
+    readonly pid: number,
+    child: ChildProcess,
+    private readonly logFile: string,
+  ) {
+    this.exited = new Promise((resolve) => {
+      child.once("exit", (code) => {
+        this.ended = true;
+        resolve(code);
+      });
+    });
+  }
+
+  static start(command: Command): ManagedProcess {
+    mkdirSync(dirname(command.logFile), { recursive: true });
+    const log = createWriteStream(command.logFile, { flags: "a", mode: 0o600 });
+    const child = spawn(command.program, command.args, {
+      cwd: command.cwd,
+      env: command.env ?? process.env,
+      // Its own group: Ctrl-C in the terminal reaches us alone, and we stop things in order.
+      detached: true,
+      stdio: ["ignore", "pipe", "pipe"],
+      ...(command.uid === undefined ? {} : { uid: command.uid }),
+      ...(command.gid === undefined ? {} : { gid: command.gid }),
+    });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    child.once("close", () => log.end());
+    if (child.pid === undefined) {
+      child.on("error", () => undefined);
+      throw new Error(`could not start ${command.name}: is ${command.program} there?`);
+    }
+    return new ManagedProcess(command.name, child.pid, child, command.logFile);
+  }
+
+  get alive(): boolean {
+    return !this.ended;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (!this.ended) process.kill(this.pid, signal);
+  }
+
+  /** As a crash or a power cut would end it: the whole process group at once. */
+  async kill(): Promise<void> {
+    killGroup(this.pid);
+    await this.exited;
+  }
+
+  /** Asks it to end, and insists after `graceMs`. */
+  async stop(signal: NodeJS.Signals = "SIGTERM", graceMs = 15_000): Promise<void> {
+    if (this.ended) return;
+    this.signal("SIGCONT");
+    this.signal(signal);
+    const timer = setTimeout(() => killGroup(this.pid), graceMs);
+    await this.exited;
+    clearTimeout(timer);
+  }
+
+  /** The last lines it wrote, for an error message. */
+  lastWords(lines = 15): string {
+    if (!existsSync(this.logFile)) return "";
+    return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
+  }
+}
+
+export function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It has ended by itself.
+  }
+}

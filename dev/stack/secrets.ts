@@ -1,0 +1,50 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { mintKey } from "../../infra/api-keys";
+import { createKey, ensureUser } from "../../infra/database/keys";
+
+/** Made at a stack's first start and kept, so that a key outlives a restart. */
+export interface Secrets {
+  postgresPassword: string;
+  adminKey: string;
+  userKey: string;
+  workerKey: string;
+}
+
+/** The ordinary user of a stack, whose keys are in stack.json. */
+export const LOCAL_USER = "local";
+
+export function loadSecrets(home: string): Secrets {
+  const file = join(home, "secrets.json");
+  if (existsSync(file)) return JSON.parse(readFileSync(file, "utf8")) as Secrets;
+  const secrets: Secrets = {
+    postgresPassword: randomBytes(18).toString("hex"),
+    adminKey: mintKey("admin"),
+    userKey: mintKey("user"),
+    workerKey: mintKey("worker"),
+  };
+  mkdirSync(home, { recursive: true });
+  writeFileSync(file, JSON.stringify(secrets, null, 2), { mode: 0o600 });
+  return secrets;
+}
+
+/** Enters the stack's users and keys into a migrated database. */
+export async function ensureStackKeys(databaseUrl: string, secrets: Secrets): Promise<void> {
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
+  try {
+    await ensureUser(pool, "admin", "Operator");
+    await ensureUser(pool, LOCAL_USER, "Local user");
+    const keys = [
+      { userId: "admin", scope: "admin", key: secrets.adminKey },
+      { userId: LOCAL_USER, scope: "user", key: secrets.userKey },
+      { userId: LOCAL_USER, scope: "worker", key: secrets.workerKey },
+    ] as const;
+    for (const key of keys) {
+      await createKey(pool, { ...key, name: `stack ${key.scope}`, madeByAdmin: false });
+    }
+  } finally {
+    await pool.end();
+  }
+}

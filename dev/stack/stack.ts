@@ -1,0 +1,227 @@
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import pg from "pg";
+import { migrate } from "../../infra/database/migrate";
+import { endLeftovers, forgetProcesses, recordProcesses } from "./leftovers";
+import { checkoutRoot } from "./paths";
+import { postgresUrl, startPostgres } from "./postgres";
+import { ManagedProcess } from "./process";
+import { pythonEnvironment, pythonPath } from "./python";
+import { type Say, sayOnStderr } from "./say";
+import { ensureStackKeys, loadSecrets, type Secrets } from "./secrets";
+import { startTemporal } from "./temporal";
+import { freePorts, waitFor } from "./wait";
+
+export interface StackOptions {
+  home: string;
+  /** 0 takes any free port. */
+  port?: number;
+  agents?: number;
+  /** Beside the environment, for the server and the agents. */
+  env?: Record<string, string>;
+  say?: Say;
+}
+
+/**
+ * Everything that Forge needs, on this machine: Postgres, Temporal, a forge-server and agents. What
+ * `npm start` runs is also what the demo and the tests stand on; each part may be stopped, killed and
+ * started again by itself.
+ */
+export class Stack {
+  postgres: ManagedProcess | undefined;
+  temporal: ManagedProcess | undefined;
+  server: ManagedProcess | undefined;
+  readonly agents = new Map<string, ManagedProcess>();
+  apiUrl = "";
+
+  private readonly home: string;
+  private readonly say: Say;
+  private readonly secrets: Secrets;
+  private ports = { postgres: 0, temporal: 0, ui: 0, http: 0 };
+
+  constructor(private readonly options: StackOptions) {
+    this.home = resolve(options.home);
+    this.say = options.say ?? sayOnStderr;
+    mkdirSync(this.home, { recursive: true });
+    for (const name of endLeftovers(this.home))
+      this.say(`Ended ${name} of a stack that was killed`);
+    this.secrets = loadSecrets(this.home);
+  }
+
+  get databaseUrl(): string {
+    return postgresUrl(this.ports.postgres, this.secrets.postgresPassword, "forge");
+  }
+
+  get temporalAddress(): string {
+    return process.env.TEMPORAL_ADDRESS ?? `127.0.0.1:${this.ports.temporal}`;
+  }
+
+  get temporalUiUrl(): string {
+    return `http://127.0.0.1:${this.ports.ui}`;
+  }
+
+  get keys(): Pick<Secrets, "adminKey" | "userKey" | "workerKey"> {
+    return this.secrets;
+  }
+
+  get storeDir(): string {
+    return join(this.home, "store");
+  }
+
+  async start(): Promise<void> {
+    const [postgres = 0, temporal = 0, ui = 0, http = 0] = await freePorts(4);
+    this.ports = { postgres, temporal, ui, http: this.options.port || http };
+    await this.startPostgres();
+    if (!process.env.TEMPORAL_ADDRESS) await this.startTemporal();
+    await this.migrate();
+    await this.startServer();
+    const agents = this.options.agents ?? 1;
+    for (let n = 1; n <= agents; n++) await this.startAgent(`local-${n}`);
+    this.writeStackFile();
+  }
+
+  async startPostgres(): Promise<void> {
+    this.say("Starting Postgres …");
+    this.postgres = await startPostgres({
+      dataDir: join(this.home, "postgres"),
+      port: this.ports.postgres,
+      password: this.secrets.postgresPassword,
+      logFile: this.logFile("postgres"),
+    });
+    this.record();
+  }
+
+  async startTemporal(): Promise<void> {
+    this.say("Starting Temporal …");
+    this.temporal = await startTemporal(
+      {
+        databaseFile: join(this.home, "temporal.db"),
+        port: this.ports.temporal,
+        uiPort: this.ports.ui,
+        logFile: this.logFile("temporal"),
+      },
+      this.say,
+    );
+    this.record();
+  }
+
+  async startServer(): Promise<void> {
+    this.say("Starting forge-server …");
+    const urlFile = join(this.home, "server.url");
+    rmSync(urlFile, { force: true });
+    const server = ManagedProcess.start({
+      name: "forge-server",
+      program: process.execPath,
+      args: [
+        "--enable-source-maps",
+        join(checkoutRoot(), "dist", "bin", "forge-server.js"),
+        "all",
+        "--url-file",
+        urlFile,
+      ],
+      env: {
+        ...process.env,
+        FORGE_HOME: this.home,
+        FORGE_PORT: String(this.ports.http),
+        FORGE_DATABASE_URL: this.databaseUrl,
+        TEMPORAL_ADDRESS: this.temporalAddress,
+        FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
+        ...this.options.env,
+      },
+      logFile: this.logFile("forge-server"),
+    });
+    this.server = server;
+    this.record();
+    const url = (): string | undefined =>
+      existsSync(urlFile) ? readFileSync(urlFile, "utf8") : undefined;
+    this.apiUrl = await waitFor("forge-server", url, { process: server });
+  }
+
+  /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
+  async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
+    const python = await pythonEnvironment(this.say);
+    this.say(`Starting agent ${name} …`);
+    const agent = ManagedProcess.start({
+      name: `agent ${name}`,
+      program: python,
+      args: ["-m", "forge_agent"],
+      env: {
+        ...process.env,
+        PYTHONPATH: pythonPath(),
+        PYTHONUNBUFFERED: "1",
+        SERVICE_API_URL: this.apiUrl,
+        SERVICE_API_KEY: this.secrets.workerKey,
+        WORKER_ID: name,
+        ARTIFACTS_DIR: join(this.storeDir, "artifacts"),
+        ...this.options.env,
+        ...env,
+      },
+      logFile: this.logFile(`agent-${name}`),
+    });
+    this.agents.set(name, agent);
+    this.record();
+    return agent;
+  }
+
+  /** Stops everything that still runs, in the right order, and removes stack.json. */
+  async stop(): Promise<void> {
+    rmSync(join(this.home, "stack.json"), { force: true });
+    await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
+    await this.server?.stop();
+    await Promise.all([this.temporal?.stop(), this.postgres?.stop("SIGINT")]);
+    forgetProcesses(this.home);
+  }
+
+  /** SIGKILL to everything at once: a power cut. */
+  async killAll(): Promise<void> {
+    await Promise.all(this.processes().map((process) => process.kill()));
+  }
+
+  processes(): ManagedProcess[] {
+    return [this.postgres, this.temporal, this.server, ...this.agents.values()].filter(
+      (process): process is ManagedProcess => process?.alive === true,
+    );
+  }
+
+  logFile(name: string): string {
+    return join(this.home, "logs", `${name}.log`);
+  }
+
+  /** contract.md, Running it. Written whole or not at all, and for its owner only. */
+  writeStackFile(): void {
+    const content = {
+      ready: true,
+      api_url: this.apiUrl,
+      temporal_address: this.temporalAddress,
+      temporal_ui_url: this.temporalUiUrl,
+      postgres_url: this.databaseUrl,
+      admin_api_key: this.secrets.adminKey,
+      user_api_key: this.secrets.userKey,
+      worker_api_key: this.secrets.workerKey,
+      pids: {
+        stack: process.pid,
+        postgres: this.postgres?.pid,
+        temporal: this.temporal?.pid,
+        server: this.server?.pid,
+        agents: [...this.agents.values()].map((agent) => agent.pid),
+      },
+    };
+    const file = join(this.home, "stack.json");
+    writeFileSync(`${file}.part`, JSON.stringify(content, null, 2), { mode: 0o600 });
+    renameSync(`${file}.part`, file);
+  }
+
+  private async migrate(): Promise<void> {
+    const pool = new pg.Pool({ connectionString: this.databaseUrl, max: 2 });
+    try {
+      await migrate(pool);
+    } finally {
+      await pool.end();
+    }
+    await ensureStackKeys(this.databaseUrl, this.secrets);
+  }
+
+  private record(): void {
+    recordProcesses(this.home, this.processes());
+  }
+}

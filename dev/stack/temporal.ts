@@ -1,0 +1,68 @@
+import { Connection } from "@temporalio/client";
+import { ManagedProcess } from "./process";
+import type { Say } from "./say";
+import { temporalBinary } from "./temporal-binary";
+import { waitFor } from "./wait";
+
+interface TemporalOptions {
+  databaseFile: string;
+  port: number;
+  uiPort: number;
+  logFile: string;
+}
+
+/** A dev server's defaults throttle one that has a single shard and a single user: see docs/operating.md. */
+const DYNAMIC_CONFIG: Record<string, number> = {
+  "history.transferProcessorMaxPollRPS": 2_000,
+  "history.timerProcessorMaxPollRPS": 2_000,
+  "frontend.rps": 100_000,
+  "frontend.namespaceRPS": 100_000,
+  "matching.rps": 100_000,
+  "history.rps": 100_000,
+  "frontend.persistenceMaxQPS": 100_000,
+  "history.persistenceMaxQPS": 100_000,
+  "matching.persistenceMaxQPS": 100_000,
+};
+
+/** Starts the real Temporal server, with its UI and its state in one file. */
+export async function startTemporal(options: TemporalOptions, say: Say): Promise<ManagedProcess> {
+  const server = ManagedProcess.start({
+    name: "temporal",
+    program: await temporalBinary(say),
+    args: [
+      "server",
+      "start-dev",
+      "--ip=127.0.0.1",
+      `--port=${options.port}`,
+      `--ui-port=${options.uiPort}`,
+      `--db-filename=${options.databaseFile}`,
+      "--sqlite-pragma=journal_mode=WAL",
+      "--sqlite-pragma=synchronous=NORMAL",
+      "--log-level=error",
+      ...Object.entries(DYNAMIC_CONFIG).map(
+        ([key, value]) => `--dynamic-config-value=${key}=${value}`,
+      ),
+    ],
+    logFile: options.logFile,
+  });
+  await waitForTemporal(`127.0.0.1:${options.port}`, server);
+  return server;
+}
+
+/** Until the server answers for its default namespace. */
+export async function waitForTemporal(address: string, process?: ManagedProcess): Promise<void> {
+  const probe = async (): Promise<true> => {
+    const connection = await Connection.connect({ address, connectTimeout: 2_000 });
+    try {
+      await connection.workflowService.describeNamespace({ namespace: "default" });
+      return true;
+    } finally {
+      await connection.close();
+    }
+  };
+  await waitFor("Temporal", probe, {
+    timeoutMs: 60_000,
+    everyMs: 100,
+    ...(process ? { process } : {}),
+  });
+}

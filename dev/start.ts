@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { ManagedProcess } from "./stack/process";
+import { sayOnStderr as say } from "./stack/say";
+import { Stack } from "./stack/stack";
+
+const RESTART_MS = 1_000;
+
+/** `npm start`: a whole Forge on this machine, until Ctrl-C. */
+async function main(): Promise<void> {
+  const agents = Number(process.env.FORGE_AGENTS ?? "1");
+  const port = Number(process.env.FORGE_PORT ?? "8080");
+  const stack = new Stack({ home: process.env.FORGE_HOME ?? ".forge", port, agents });
+  let stopping: Promise<void> | undefined;
+  const stop = (): void => {
+    if (stopping) return;
+    say("Stopping …");
+    stopping = stack.stop().then(() => process.exit(0));
+  };
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
+  try {
+    await stack.start();
+  } catch (error) {
+    await stack.stop();
+    throw error;
+  }
+  say("");
+  say(`  API          ${stack.apiUrl}`);
+  say(`  Temporal UI  ${stack.temporalUiUrl}`);
+  say(`  Keys         ${process.env.FORGE_HOME ?? ".forge"}/stack.json`);
+  say("");
+  say("Ready. Ctrl-C stops it; its state stays for the next start.");
+
+  /** Starts a part again when it ends by itself, for as long as the stack runs. */
+  const keep = async (
+    current: () => ManagedProcess | undefined,
+    startAgain: () => Promise<unknown>,
+  ): Promise<void> => {
+    for (let part = current(); part; part = current()) {
+      await part.exited;
+      if (stopping) return;
+      say(`${part.name} ended; starting it again`);
+      await sleep(RESTART_MS);
+      if (stopping) return;
+      await startAgain().catch((error: unknown) => say(String(error)));
+      stack.writeStackFile();
+    }
+  };
+  void keep(
+    () => stack.postgres,
+    () => stack.startPostgres(),
+  );
+  void keep(
+    () => stack.temporal,
+    () => stack.startTemporal(),
+  );
+  void keep(
+    () => stack.server,
+    () => stack.startServer(),
+  );
+  for (const name of stack.agents.keys()) {
+    void keep(
+      () => stack.agents.get(name),
+      () => stack.startAgent(name),
+    );
+  }
+}
+
+main().catch((error: unknown) => {
+  say(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+});

@@ -1,0 +1,140 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+
+const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
+const flag = (byDefault: boolean) =>
+  z
+    .enum(["true", "false", "1", "0"])
+    .transform((value) => value === "true" || value === "1")
+    .default(byDefault);
+
+/** Every variable that the server reads: default, unit and meaning. */
+const variables = {
+  FORGE_HOME: z.string().default(".forge").describe("directory of all local state"),
+  FORGE_HOST: z.string().default("127.0.0.1").describe("address to listen on"),
+  FORGE_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(8080)
+    .describe("HTTP port; 0 takes any free one"),
+  FORGE_DATABASE_URL: z
+    .string()
+    .default("postgres://postgres@127.0.0.1:5432/forge")
+    .describe("Postgres connection URL"),
+  FORGE_DATABASE_POOL: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(20)
+    .describe("most database connections of one process"),
+  FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest a statement may take, in seconds"),
+  FORGE_STORE_DIR: z
+    .string()
+    .optional()
+    .describe("directory of the local object store; default FORGE_HOME/store"),
+  FORGE_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .describe("least severe log line to write"),
+  FORGE_TASK_QUEUE: z.string().default("forge").describe("Temporal task queue"),
+  TEMPORAL_ADDRESS: z.string().default("127.0.0.1:7233").describe("Temporal frontend, host:port"),
+  TEMPORAL_NAMESPACE: z.string().default("default").describe("Temporal namespace"),
+  FORGE_HEARTBEAT_INTERVAL_S: seconds(5).describe("interval told to agents, in seconds"),
+  FORGE_HEARTBEAT_TIMEOUT_S: seconds(30).describe("a worker silent for longer is dead, in seconds"),
+  FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
+    "an assignment not fetched for longer goes back to the queue, in seconds",
+  ),
+  FORGE_JOB_TIMEOUT_S: seconds(7 * 86_400).describe(
+    "longest an attempt may run where its job doesn't say, in seconds",
+  ),
+  FORGE_RECONCILE_AFTER_S: seconds(60).describe(
+    "an unfinished job that stood still for longer is compared with Temporal, in seconds",
+  ),
+  FORGE_TRAIN_NEEDS_GPU: flag(true).describe("whether train jobs run on GPU workers only"),
+  FORGE_DEFAULT_TEACHER: z
+    .string()
+    .default("default-teacher")
+    .describe("teacher of a generate job that names only a domain"),
+  FORGE_MAX_BODY_BYTES: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(1024 * 1024)
+    .describe("largest request body, in bytes"),
+  FORGE_MAX_RESULT_BYTES: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(256 * 1024)
+    .describe("largest job result, in bytes"),
+};
+
+/** Read by the embedded stack and the demo, so known here too. */
+const STACK_VARIABLES = [
+  "FORGE_AGENTS",
+  "FORGE_CACHE_DIR",
+  "FORGE_ADMIN_KEY",
+  "FORGE_USER_KEY",
+  "FORGE_WORKER_KEY",
+];
+
+const schema = z.object(variables).transform((env) => ({
+  home: resolve(env.FORGE_HOME),
+  http: { host: env.FORGE_HOST, port: env.FORGE_PORT, maxBodyBytes: env.FORGE_MAX_BODY_BYTES },
+  database: {
+    url: env.FORGE_DATABASE_URL,
+    poolSize: env.FORGE_DATABASE_POOL,
+    timeoutMs: env.FORGE_DATABASE_TIMEOUT_S * 1000,
+  },
+  storeDir: resolve(env.FORGE_STORE_DIR ?? `${env.FORGE_HOME}/store`),
+  logLevel: env.FORGE_LOG_LEVEL,
+  temporal: {
+    address: env.TEMPORAL_ADDRESS,
+    namespace: env.TEMPORAL_NAMESPACE,
+    taskQueue: env.FORGE_TASK_QUEUE,
+  },
+  fleet: {
+    heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
+    heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
+    assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
+  },
+  jobs: {
+    timeoutS: env.FORGE_JOB_TIMEOUT_S,
+    defaultTeacher: env.FORGE_DEFAULT_TEACHER,
+    maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
+    trainNeedsGpu: env.FORGE_TRAIN_NEEDS_GPU,
+  },
+  reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
+}));
+
+export type Config = z.output<typeof schema>;
+
+export interface LoadedConfig {
+  config: Config;
+  /** Names that begin with FORGE_ and mean nothing: misspelt, most likely. */
+  unknown: string[];
+}
+
+/** Environment → configuration. Throws one Error that names every bad variable. */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const parsed = schema.safeParse(set);
+  if (!parsed.success) {
+    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
+    throw new Error(`bad configuration\n${lines.join("\n")}`);
+  }
+  const known = new Set([...Object.keys(variables), ...STACK_VARIABLES]);
+  const unknown = Object.keys(env).filter((name) => name.startsWith("FORGE_") && !known.has(name));
+  return { config: parsed.data, unknown };
+}
+
+/** One line a variable, for `forge-server config`. */
+export function describeVariables(): string[] {
+  return Object.entries(variables).map(([name, variable]) => {
+    const byDefault = variable.safeParse(undefined);
+    const shown = byDefault.success && byDefault.data !== undefined ? `${byDefault.data}` : "none";
+    return `${name}  ${variable.description ?? ""} (default ${shown})`;
+  });
+}

@@ -1,0 +1,237 @@
+import type { JobType } from "../../core/job-types";
+import type { Usage } from "../../core/pricing";
+import type { ErrorCode, Outcome } from "../../core/states";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+
+export interface AttemptRow {
+  job_id: string;
+  attempt: number;
+  state: "queued" | "assigned" | "running" | "ended";
+  worker_id: string | null;
+  output_ids: Record<string, string>;
+  queued_at: Date;
+  assigned_at: Date | null;
+  started_at: Date | null;
+  deadline_at: Date | null;
+  ended_at: Date | null;
+  outcome: Outcome | null;
+  retryable: boolean;
+  error: string | null;
+  error_code: ErrorCode | null;
+  result: Record<string, unknown> | null;
+  metrics: Record<string, unknown> | null;
+  usage: Usage | null;
+  artifacts_uri: string | null;
+  logs_uri: string | null;
+  result_digest: string | null;
+}
+
+export async function listAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
+  return await all<AttemptRow>(db, "select * from attempts where job_id = $1 order by attempt", [
+    jobId,
+  ]);
+}
+
+export async function findAttempt(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<AttemptRow | undefined> {
+  return await maybeOne<AttemptRow>(
+    db,
+    "select * from attempts where job_id = $1 and attempt = $2",
+    [jobId, attempt],
+  );
+}
+
+/** The attempt of a job last handed to this worker, locked. Call with the job's lock held. */
+export async function lockAttemptOf(
+  db: Queryable,
+  jobId: string,
+  workerId: string,
+  attempt: number | null,
+): Promise<AttemptRow | undefined> {
+  return await maybeOne<AttemptRow>(
+    db,
+    `select * from attempts
+     where job_id = $1 and worker_id = $2 and started_at is not null
+       and ($3::int is null or attempt = $3)
+     order by attempt desc limit 1 for no key update`,
+    [jobId, workerId, attempt],
+  );
+}
+
+/** The attempt that a worker holds, assigned or running. */
+export async function findHeldAttempt(
+  db: Queryable,
+  workerId: string,
+): Promise<AttemptRow | undefined> {
+  return await maybeOne<AttemptRow>(
+    db,
+    "select * from attempts where worker_id = $1 and state in ('assigned', 'running')",
+    [workerId],
+  );
+}
+
+/** The same, locked. Call with its job's lock held. */
+export async function lockHeldAttempt(
+  db: Queryable,
+  workerId: string,
+): Promise<AttemptRow | undefined> {
+  return await maybeOne<AttemptRow>(
+    db,
+    `select * from attempts where worker_id = $1 and state in ('assigned', 'running')
+     for no key update`,
+    [workerId],
+  );
+}
+
+/** Another attempt of a job that goes on. Doing it twice changes nothing. */
+export async function queueAttempt(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  outputIds: Record<string, string>,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `with job as (
+       update jobs set status = 'pending', worker_id = null, progress = null
+       where job_id = $1 and status = any('{pending,assigned,running}')
+         and not exists (select from attempts where job_id = $1 and attempt >= $2)
+       returning job_id)
+     insert into attempts (job_id, attempt, shape, priority, output_ids)
+     select job_id, $2, last.shape, last.priority, $3
+     from job join attempts last using (job_id) where last.attempt = $2 - 1
+     on conflict (job_id, attempt) do nothing`,
+    [jobId, attempt, outputIds],
+  );
+  return changed === 1;
+}
+
+export interface HandOut {
+  job_id: string;
+  attempt: number;
+  job_type: JobType;
+  payload: Record<string, unknown>;
+  params: Record<string, unknown>;
+  timeout_s: number;
+  output_ids: Record<string, string>;
+}
+
+/**
+ * Starts the attempt assigned to this worker, or finds the one that it runs already: asking twice
+ * gives the same answer. The job row is taken first, then the attempt, as everywhere.
+ */
+export async function handOut(db: Queryable, workerId: string): Promise<HandOut | undefined> {
+  return await maybeOne<HandOut>(
+    db,
+    `with held as (
+       select job_id, attempt, state from attempts
+       where worker_id = $1 and state in ('assigned', 'running')),
+     job as (
+       update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
+              started_at = coalesce(j.started_at, now())
+       from held
+       where j.job_id = held.job_id and held.state = 'assigned' and j.status = 'assigned'
+       returning j.job_id, j.timeout_s),
+     started as (
+       update attempts a set state = 'running', started_at = now(),
+              deadline_at = now() + make_interval(secs => job.timeout_s)
+       from job
+       where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
+       returning a.job_id)
+     select j.job_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids
+     from held join jobs j using (job_id) join attempts a using (job_id, attempt)
+     where held.state = 'running' or held.job_id in (select job_id from started)`,
+    [workerId],
+  );
+}
+
+export interface AttemptEnding {
+  jobId: string;
+  attempt: number;
+  outcome: Outcome;
+  retryable?: boolean;
+  error?: string | null;
+  errorCode?: ErrorCode | null;
+  result?: Record<string, unknown> | null;
+  metrics?: Record<string, unknown> | null;
+  usage?: Usage | null;
+  artifactsUri?: string | null;
+  logsUri?: string | null;
+  resultDigest?: string | null;
+  /** For how long the ending process alone may tell Temporal, in seconds. */
+  leaseS: number;
+}
+
+/** Ends a live attempt and owes its outcome to the workflow; false when it had ended already. */
+export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `with ended as (
+       update attempts set state = 'ended', ended_at = now(), outcome = $3, retryable = $4,
+              error = $5, error_code = $6, result = $7, metrics = $8, usage = $9,
+              artifacts_uri = $10, logs_uri = $11, result_digest = $12
+       where job_id = $1 and attempt = $2 and state <> 'ended'
+       returning job_id, attempt)
+     insert into outbox (job_id, attempt, due_at)
+     select job_id, attempt, now() + make_interval(secs => $13) from ended`,
+    [
+      end.jobId,
+      end.attempt,
+      end.outcome,
+      end.retryable ?? false,
+      end.error ?? null,
+      end.errorCode ?? null,
+      end.result ?? null,
+      end.metrics ?? null,
+      end.usage ?? null,
+      end.artifactsUri ?? null,
+      end.logsUri ?? null,
+      end.resultDigest ?? null,
+      end.leaseS,
+    ],
+  );
+  return changed === 1;
+}
+
+/** Takes back an assignment that was never fetched; the attempt keeps its number, uncounted. */
+export async function unassign(db: Queryable, jobId: string, workerId: string): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `with job as (
+       update jobs set status = 'pending', worker_id = null
+       where job_id = $1 and status = 'assigned' and worker_id = $2 returning job_id),
+     returned as (
+       update attempts a set state = 'queued', worker_id = null, assigned_at = null
+       from job where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $2
+       returning a.job_id)
+     update workers set status = 'idle', available_until = null
+     where worker_id = $2 and status = 'busy' and exists (select from returned)`,
+    [jobId, workerId],
+  );
+  return changed === 1;
+}
+
+export interface OverdueAttempt {
+  job_id: string;
+  attempt: number;
+  state: "assigned" | "running";
+  worker_id: string;
+}
+
+/** Assignments not fetched in time, and attempts past their deadline. */
+export async function listOverdueAttempts(
+  db: Queryable,
+  assignmentTimeoutS: number,
+): Promise<OverdueAttempt[]> {
+  return await all<OverdueAttempt>(
+    db,
+    `select job_id, attempt, state, worker_id from attempts
+     where state = 'assigned' and assigned_at < now() - make_interval(secs => $1)
+        or state = 'running' and deadline_at < now()
+     order by job_id limit 100`,
+    [assignmentTimeoutS],
+  );
+}

@@ -1,0 +1,52 @@
+import pg from "pg";
+
+/** Transactions that lost a race and may simply run again. */
+const RACE_CODES = new Set(["40001", "40P01"]);
+
+/** Text that Postgres can't hold: a NUL, or half a surrogate pair. */
+const BAD_TEXT_CODES = new Set(["22P05", "22021"]);
+
+/** SQLSTATE classes that say the server is away, going away, or out of room. */
+const AWAY_CLASSES = ["08", "53", "57"];
+
+const AWAY_ERRNOS = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "ENOTFOUND",
+  "EHOSTUNREACH",
+]);
+
+/** What pg itself says, without a code, when a connection breaks or a time-out passes. */
+const AWAY_MESSAGES =
+  /^(Query read timeout|timeout exceeded when trying to connect|timeout expired|Connection terminated|Client has encountered a connection error|Client was closed)/;
+
+function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error)) return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) ?? "");
+
+export const isBadText = (error: unknown): boolean => BAD_TEXT_CODES.has(codeOf(error) ?? "");
+
+export function isUniqueViolation(error: unknown, constraint?: string): boolean {
+  return (
+    error instanceof pg.DatabaseError &&
+    error.code === "23505" &&
+    (constraint === undefined || error.constraint === constraint)
+  );
+}
+
+/** True when Postgres can't be reached, as opposed to refusing what it was asked. */
+export function isAway(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // Connecting to a name with several addresses fails with one error for each.
+  if (error instanceof AggregateError) return error.errors.some(isAway);
+  const code = codeOf(error);
+  if (code !== undefined) {
+    return AWAY_ERRNOS.has(code) || (code.length === 5 && AWAY_CLASSES.includes(code.slice(0, 2)));
+  }
+  return AWAY_MESSAGES.test(error.message);
+}

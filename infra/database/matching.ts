@@ -1,0 +1,92 @@
+import type pg from "pg";
+import { all } from "./pool";
+import { transaction } from "./transaction";
+
+/** Any fixed number: one matcher at a time, in all processes. */
+const MATCHER_LOCK = 7_263_002;
+
+/** Most jobs looked at in one pass; the scheduler goes on while passes assign anything. */
+const BATCH = 50;
+
+export interface MatchedPair {
+  job_id: string;
+  attempt: number;
+  worker_id: string;
+}
+
+/** core/requirements.ts's `fits`, and tenancy. */
+const FITS = `(w.shared or w.user_id = q.user_id) and w.gpu_count >= q.req_gpu_count
+              and w.gpu_memory_gb >= q.req_memory_gb and w.gpu_tokens @> q.req_gpu_tokens`;
+
+/**
+ * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
+ *
+ * The queue is read shape by shape, at most one row per idle worker of each, so its depth costs
+ * nothing, nor do jobs that nobody fits. The recursion is the greedy walk: each job in turn takes the
+ * least capable worker not yet used. Only rows that are still queued and idle under their locks
+ * change, and all updates come from that one locked set.
+ */
+const MATCH = `
+with recursive idle as materialized (
+  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens from workers
+  where status = 'idle' and available_until > now()),
+shapes (shape) as (
+  (select shape from attempts where state = 'queued' order by shape limit 1)
+  union all
+  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
+          order by a.shape limit 1)
+  from shapes s where s.shape is not null),
+heads as materialized (
+  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb
+  from shapes s, lateral (
+    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
+  join jobs j using (job_id)
+  where s.shape is not null),
+queue as materialized (
+  select row_number() over (order by a.priority desc, a.queued_at, a.job_id collate "C") as place,
+         a.job_id, a.attempt, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb
+  from heads q, lateral (
+    select job_id, attempt, priority, queued_at from attempts
+    where state = 'queued' and shape = q.shape
+    order by priority desc, queued_at, job_id
+    limit least(${BATCH}, (select count(*) from idle w where ${FITS}))) a),
+greedy (place, job_id, attempt, worker_id, used) as (
+  select 0::bigint, null::text, null::int, null::text, array[]::text[]
+  union all
+  select q.place, q.job_id, q.attempt, pick.worker_id,
+         case when pick.worker_id is null then g.used else g.used || pick.worker_id end
+  from greedy g join queue q on q.place = g.place + 1
+  left join lateral (
+    select w.worker_id from idle w where ${FITS} and w.worker_id <> all (g.used)
+    order by w.gpu_count, w.gpu_memory_gb, w.worker_id collate "C" limit 1) pick on true
+  where g.place < ${BATCH}),
+pairs as materialized (
+  select job_id, attempt, worker_id from greedy where worker_id is not null),
+locked_jobs as materialized (
+  select p.* from pairs p join jobs j using (job_id)
+  where j.status = 'pending' order by p.job_id for no key update of j),
+locked_attempts as materialized (
+  select p.* from locked_jobs p join attempts a using (job_id, attempt)
+  where a.state = 'queued' order by p.job_id for no key update of a),
+locked as materialized (
+  select p.* from locked_attempts p join workers w using (worker_id)
+  where w.status = 'idle' and w.available_until > now()
+  order by p.worker_id for no key update of w),
+job as (
+  update jobs j set status = 'assigned', worker_id = p.worker_id
+  from locked p where j.job_id = p.job_id),
+attempt as (
+  update attempts a set state = 'assigned', worker_id = p.worker_id, assigned_at = now()
+  from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
+worker as (
+  update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
+select job_id, attempt, worker_id from locked`;
+
+/** One pass of the scheduler. */
+export async function matchOnce(pool: pg.Pool): Promise<MatchedPair[]> {
+  return await transaction(pool, async (db) => {
+    // In a statement of its own: taken inside the next one, its snapshot would be older than the lock.
+    await all(db, "select pg_advisory_xact_lock($1)", [MATCHER_LOCK]);
+    return await all<MatchedPair>(db, MATCH);
+  });
+}

@@ -1,0 +1,61 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type pg from "pg";
+
+const MIGRATIONS_DIR = join(__dirname, "migrations");
+const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
+
+/** Any fixed number: two servers that start together migrate one after the other. */
+const LOCK = 7_263_001;
+
+/**
+ * Applies the numbered SQL files that the database lacks, each in a transaction of its own.
+ *
+ * @returns the names of the files applied now.
+ * @throws when an applied file has changed since: migrations only append.
+ */
+export async function migrate(pool: pg.Pool): Promise<string[]> {
+  const files = (await readdir(MIGRATIONS_DIR)).filter((file) => FILE_NAME.test(file)).sort();
+  const client = await pool.connect();
+  try {
+    await client.query("select pg_advisory_lock($1)", [LOCK]);
+    await client.query(`create table if not exists migrations (
+      name text primary key, digest text not null, applied_at timestamptz not null default now())`);
+    const { rows } = await client.query<{ name: string; digest: string }>(
+      "select name, digest from migrations",
+    );
+    const applied = new Map(rows.map((row) => [row.name, row.digest]));
+    const now: string[] = [];
+    for (const file of files) {
+      const sql = await readFile(join(MIGRATIONS_DIR, file), "utf8");
+      const digest = createHash("sha256").update(sql).digest("hex");
+      const known = applied.get(file);
+      if (known === digest) continue;
+      if (known !== undefined) throw new Error(`migration ${file} changed after it was applied`);
+      await apply(client, file, sql, digest);
+      now.push(file);
+    }
+    return now;
+  } finally {
+    await client.query("select pg_advisory_unlock($1)", [LOCK]).catch(() => undefined);
+    client.release();
+  }
+}
+
+async function apply(
+  client: pg.PoolClient,
+  file: string,
+  sql: string,
+  digest: string,
+): Promise<void> {
+  await client.query("begin");
+  try {
+    await client.query(sql);
+    await client.query("insert into migrations (name, digest) values ($1, $2)", [file, digest]);
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+import type { JobType } from "../../core/job-types";
+import type { JobStatus } from "../../core/states";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+
+/** A debt to Temporal, with what it takes to pay it. */
+export interface Debt {
+  job_id: string;
+  attempt: number;
+  tries: number;
+  user_id: string;
+  job_type: JobType;
+  max_attempts: number;
+  request_id: string;
+  status: JobStatus;
+  /** A later attempt exists, so this one's outcome has been taken in. */
+  superseded: boolean;
+}
+
+const DEBT = `o.job_id, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
+  j.status, o.attempt > 0 and exists (
+    select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded`;
+
+/** One debt, for the process that just wrote it. */
+export async function findDebt(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<Debt | undefined> {
+  return await maybeOne<Debt>(
+    db,
+    `select ${DEBT} from outbox o join jobs j using (job_id) where o.job_id = $1 and o.attempt = $2`,
+    [jobId, attempt],
+  );
+}
+
+/** Takes due debts for `leaseS` seconds: no lock is held while Temporal is called. */
+export async function claimDebts(db: Queryable, leaseS: number, limit: number): Promise<Debt[]> {
+  return await all<Debt>(
+    db,
+    `with due as (
+       select job_id, attempt from outbox where due_at <= now()
+       order by due_at limit $2 for update skip locked)
+     update outbox o set due_at = now() + make_interval(secs => $1)
+     from due, jobs j
+     where o.job_id = due.job_id and o.attempt = due.attempt and j.job_id = o.job_id
+     returning ${DEBT}`,
+    [leaseS, limit],
+  );
+}
+
+export async function settleDebt(db: Queryable, jobId: string, attempt: number): Promise<void> {
+  await execute(db, "delete from outbox where job_id = $1 and attempt = $2", [jobId, attempt]);
+}
+
+/** Nothing is owed for a job that has ended. */
+export async function settleAllDebts(db: Queryable, jobId: string): Promise<void> {
+  await execute(db, "delete from outbox where job_id = $1", [jobId]);
+}
+
+export async function postponeDebt(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  forS: number,
+  error: string,
+): Promise<void> {
+  await execute(
+    db,
+    `update outbox set due_at = now() + make_interval(secs => $3), tries = tries + 1, last_error = $4
+     where job_id = $1 and attempt = $2`,
+    [jobId, attempt, forS, error],
+  );
+}
+
+/** Owes something again, as the reconciler finds out. */
+export async function oweAgain(db: Queryable, jobId: string, attempt: number): Promise<void> {
+  await execute(
+    db,
+    "insert into outbox (job_id, attempt, due_at) values ($1, $2, now()) on conflict do nothing",
+    [jobId, attempt],
+  );
+}

@@ -1,0 +1,76 @@
+import { createHash } from "node:crypto";
+import pg from "pg";
+import type { Logger } from "../logger";
+
+// bigint and numeric as numbers: no count here passes 2^53, and money is summed in SQL.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+/** A pool, or one connection inside a transaction. */
+export interface Queryable {
+  query<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<R>>;
+}
+
+export interface PoolOptions {
+  connectionString: string;
+  max: number;
+  /** No statement and no wait for a connection may take longer, in ms. */
+  timeoutMs: number;
+}
+
+export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: options.connectionString,
+    max: options.max,
+    application_name: "forge",
+    connectionTimeoutMillis: Math.ceil(options.timeoutMs / 2),
+    query_timeout: options.timeoutMs,
+    statement_timeout: options.timeoutMs,
+    idle_in_transaction_session_timeout: 30_000,
+    keepAlive: true,
+  });
+  // An idle connection that breaks is replaced at the next query; without a listener it would throw.
+  pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
+  return pool;
+}
+
+const statementNames = new Map<string, string>();
+
+/** A prepared statement is known by its text: parsed and planned once per connection. */
+function nameOf(text: string): string {
+  let name = statementNames.get(text);
+  if (!name) {
+    name = createHash("sha256").update(text).digest("hex").slice(0, 32);
+    statementNames.set(text, name);
+  }
+  return name;
+}
+
+/** All rows of one statement. */
+export async function all<R extends pg.QueryResultRow>(
+  db: Queryable,
+  text: string,
+  values: unknown[] = [],
+): Promise<R[]> {
+  const { rows } = await db.query<R>({ name: nameOf(text), text, values });
+  return rows;
+}
+
+/** The first row of one statement, if there is one. */
+export async function maybeOne<R extends pg.QueryResultRow>(
+  db: Queryable,
+  text: string,
+  values: unknown[] = [],
+): Promise<R | undefined> {
+  return (await all<R>(db, text, values))[0];
+}
+
+/** Runs a statement and tells how many rows it touched. */
+export async function execute(
+  db: Queryable,
+  text: string,
+  values: unknown[] = [],
+): Promise<number> {
+  const { rowCount } = await db.query({ name: nameOf(text), text, values });
+  return rowCount ?? 0;
+}

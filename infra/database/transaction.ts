@@ -1,0 +1,38 @@
+import type pg from "pg";
+import { isRace } from "./errors";
+import type { Queryable } from "./pool";
+
+const MAX_TRIES = 5;
+
+/** Runs `work` in one transaction; after a deadlock or serialization failure, from the start again. */
+export async function transaction<T>(
+  pool: pg.Pool,
+  work: (db: Queryable) => Promise<T>,
+): Promise<T> {
+  for (let tried = 1; ; tried++) {
+    try {
+      return await runOnce(pool, work);
+    } catch (error) {
+      if (!isRace(error) || tried === MAX_TRIES) throw error;
+    }
+  }
+}
+
+async function runOnce<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query("begin");
+    const result = await work(client);
+    await client.query("commit");
+    return result;
+  } catch (error) {
+    // A connection that can't even roll back is not given back to the pool.
+    await client.query("rollback").catch((failure: Error) => {
+      broken = failure;
+    });
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,192 @@
+import type { WorkerStatus } from "../../core/states";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+
+export interface WorkerRow {
+  worker_id: string;
+  user_id: string;
+  shared: boolean;
+  boot_id: string | null;
+  version: string | null;
+  tags: string[];
+  gpu_name: string;
+  gpu_count: number;
+  gpu_memory_gb: number;
+  ssh_host: string | null;
+  status: WorkerStatus;
+  status_reason: string | null;
+  heartbeat_seq: number;
+  last_heartbeat_at: Date | null;
+  util: number | null;
+  mem_used: number | null;
+  mem_total: number | null;
+  jobs_handled: number;
+  current_job_id: string | null;
+}
+
+/** Visible to whom: the owner; an admin (`null`) sees all. */
+export async function listWorkers(db: Queryable, userId: string | null): Promise<WorkerRow[]> {
+  return await all<WorkerRow>(
+    db,
+    `select w.*, a.job_id as current_job_id from workers w
+     left join attempts a on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
+     where $1::text is null or w.user_id = $1 order by w.registered_at desc, w.worker_id`,
+    [userId],
+  );
+}
+
+export async function lockWorker(
+  db: Queryable,
+  workerId: string,
+): Promise<Omit<WorkerRow, "current_job_id"> | undefined> {
+  return await maybeOne(db, "select * from workers where worker_id = $1 for no key update", [
+    workerId,
+  ]);
+}
+
+export interface Registration {
+  workerId: string;
+  userId: string;
+  shared: boolean;
+  bootId: string | null;
+  version: string | null;
+  tags: string[];
+  gpuName: string;
+  gpuCount: number;
+  gpuMemoryGb: number;
+  gpuTokens: string[];
+}
+
+/** Registers or registers again, under one owner. Registering counts as being heard. */
+export async function upsertWorker(
+  db: Queryable,
+  given: Registration,
+): Promise<{ status: WorkerStatus } | undefined> {
+  return await maybeOne<{ status: WorkerStatus }>(
+    db,
+    `insert into workers as w (worker_id, user_id, shared, boot_id, version, tags, gpu_name,
+                               gpu_count, gpu_memory_gb, gpu_tokens, status, heartbeat_seq,
+                               last_heartbeat_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'idle', 1, now())
+     on conflict (worker_id) do update set
+       shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
+       tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
+       gpu_memory_gb = excluded.gpu_memory_gb, gpu_tokens = excluded.gpu_tokens,
+       heartbeat_seq = w.heartbeat_seq + 1, last_heartbeat_at = now(), available_until = null,
+       status_reason = null,
+       status = case when exists (select from attempts a where a.worker_id = w.worker_id
+                                  and a.state in ('assigned', 'running')) then 'busy' else 'idle' end
+     where w.user_id = excluded.user_id
+     returning status`,
+    [
+      given.workerId,
+      given.userId,
+      given.shared,
+      given.bootId,
+      given.version,
+      given.tags,
+      given.gpuName,
+      given.gpuCount,
+      given.gpuMemoryGb,
+      given.gpuTokens,
+    ],
+  );
+}
+
+export interface Heartbeat {
+  workerId: string;
+  userId: string;
+  util: number | null;
+  memUsed: number | null;
+  memTotal: number | null;
+  /** The worker's own word that it can't work. */
+  errorReason: string | null;
+}
+
+/** Takes a heartbeat; a dead worker that is heard again is alive. */
+export async function recordHeartbeat(
+  db: Queryable,
+  beat: Heartbeat,
+): Promise<{ status: WorkerStatus } | undefined> {
+  return await maybeOne<{ status: WorkerStatus }>(
+    db,
+    `update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
+            util = $3, mem_used = $4, mem_total = $5,
+            status_reason = coalesce($6, status_reason),
+            status = case when status = 'dead' or status = 'bootstrapping' then 'idle'
+                          when $6::text is not null and status = 'idle' then 'error'
+                          else status end
+     where worker_id = $1 and user_id = $2 returning status`,
+    [beat.workerId, beat.userId, beat.util, beat.memUsed, beat.memTotal, beat.errorReason],
+  );
+}
+
+/** The worker asks for work and may be given some for so long; not while dead or in error. */
+export async function offerWorker(
+  db: Queryable,
+  workerId: string,
+  userId: string,
+  forS: number,
+): Promise<{ status: WorkerStatus } | undefined> {
+  return await maybeOne<{ status: WorkerStatus }>(
+    db,
+    `update workers set available_until = case when status = 'idle'
+            then now() + make_interval(secs => $3) end
+     where worker_id = $1 and user_id = $2 returning status`,
+    [workerId, userId, forS],
+  );
+}
+
+/** The worker hung up: it may be given nothing until it asks again. */
+export async function withdrawWorkers(db: Queryable, workerIds: string[]): Promise<void> {
+  await execute(db, "update workers set available_until = null where worker_id = any($1)", [
+    workerIds,
+  ]);
+}
+
+/** The worker delivered: free again, but offered to nobody before it asks. */
+export async function releaseWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(
+    db,
+    `update workers set status = case when status = 'busy' then 'idle' else status end,
+            available_until = null, jobs_handled = jobs_handled + 1
+     where worker_id = $1`,
+    [workerId],
+  );
+}
+
+/** Workers whose silence is watched: heard at least once and not dead yet. */
+export async function listHeartbeats(
+  db: Queryable,
+): Promise<{ worker_id: string; heartbeat_seq: number }[]> {
+  return await all(
+    db,
+    `select worker_id, heartbeat_seq from workers
+     where status in ('idle', 'busy', 'error') and heartbeat_seq > 0`,
+  );
+}
+
+/** Marks a worker dead if it has not been heard since `seq`. */
+export async function markDead(
+  db: Queryable,
+  workerId: string,
+  seq: number,
+  reason: string,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update workers set status = 'dead', status_reason = $3, available_until = null
+     where worker_id = $1 and heartbeat_seq = $2 and status in ('idle', 'busy', 'error')`,
+    [workerId, seq, reason],
+  );
+  return changed === 1;
+}
+
+/** Of these workers, those with an assignment waiting to be fetched. */
+export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
+  const rows = await all<{ worker_id: string }>(
+    db,
+    "select worker_id from attempts where state = 'assigned' and worker_id = any($1)",
+    [workerIds],
+  );
+  return rows.map((row) => row.worker_id);
+}

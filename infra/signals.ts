@@ -1,0 +1,124 @@
+import { randomUUID } from "node:crypto";
+import { EventEmitter } from "node:events";
+import pg from "pg";
+import { execute } from "./database/pool";
+import type { Logger } from "./logger";
+
+const CHANNEL = "forge";
+const RECONNECT_MS = 500;
+const COALESCE_MS = 2;
+
+/** A row of the outbox that was just committed. */
+export interface OutboxRow {
+  jobId: string;
+  attempt: number;
+}
+
+interface SignalEvents {
+  /** The queue or the fleet changed: somebody may be assigned. */
+  queue: [];
+  /** These workers have an assignment to fetch. */
+  assigned: [workerIds: string[]];
+  /** A commit left something to tell Temporal. Heard in this process only: it holds the lease. */
+  outbox: [row: OutboxRow];
+  /** Signals of other processes may have been missed. */
+  reconnected: [];
+}
+
+/**
+ * Hints between the parts of one process and, by NOTIFY, between processes. Only hints: every
+ * listener also looks by itself now and then, so a lost one costs time and nothing else.
+ */
+export class Signals extends EventEmitter<SignalEvents> {
+  private readonly self = randomUUID();
+  private listener: pg.Client | undefined;
+  private stopped = false;
+  private reconnect: NodeJS.Timeout | undefined;
+  private flush: NodeJS.Timeout | undefined;
+  private queueChangedHere = false;
+  private readonly assignedHere = new Set<string>();
+
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly connectionString: string,
+    private readonly logger: Logger,
+  ) {
+    super();
+    this.setMaxListeners(50);
+  }
+
+  start(): void {
+    void this.listen();
+  }
+
+  async stop(): Promise<void> {
+    this.stopped = true;
+    clearTimeout(this.reconnect);
+    clearTimeout(this.flush);
+    await this.listener?.end().catch(() => undefined);
+  }
+
+  queueChanged(): void {
+    this.emit("queue");
+    this.queueChangedHere = true;
+    this.scheduleFlush();
+  }
+
+  /** Tells other processes; the one that assigned wakes its own parked polls itself. */
+  assigned(workerIds: string[]): void {
+    for (const workerId of workerIds) this.assignedHere.add(workerId);
+    this.scheduleFlush();
+  }
+
+  private scheduleFlush(): void {
+    if (this.stopped) return;
+    this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
+  }
+
+  private async notify(): Promise<void> {
+    this.flush = undefined;
+    const message = JSON.stringify({
+      from: this.self,
+      queue: this.queueChangedHere,
+      // NOTIFY carries at most 8,000 bytes; whoever is left out is found by its own sweep.
+      assigned: [...this.assignedHere].slice(0, 50),
+    });
+    this.queueChangedHere = false;
+    this.assignedHere.clear();
+    await execute(this.pool, "select pg_notify($1, $2)", [CHANNEL, message]).catch(() => undefined);
+  }
+
+  private async listen(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.connectionString,
+      connectionTimeoutMillis: 3_000,
+      keepAlive: true,
+      application_name: "forge-listen",
+    });
+    const lost = (): void => {
+      if (this.listener !== client) return;
+      this.listener = undefined;
+      client.end().catch(() => undefined);
+      if (!this.stopped) this.reconnect = setTimeout(() => void this.listen(), RECONNECT_MS);
+    };
+    this.listener = client;
+    client.on("error", lost);
+    client.on("end", lost);
+    client.on("notification", ({ payload }) => this.receive(payload ?? ""));
+    try {
+      await client.connect();
+      await client.query(`listen ${CHANNEL}`);
+      this.emit("reconnected");
+    } catch (error) {
+      this.logger.warn({ err: String(error) }, "cannot listen for notifications");
+      lost();
+    }
+  }
+
+  private receive(payload: string): void {
+    const message = JSON.parse(payload) as { from: string; queue: boolean; assigned: string[] };
+    if (message.from === this.self) return;
+    if (message.queue) this.emit("queue");
+    if (message.assigned.length > 0) this.emit("assigned", message.assigned);
+  }
+}

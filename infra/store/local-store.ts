@@ -1,0 +1,73 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { link, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { dirname, join, relative, sep } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { ObjectStore, StoredObject } from "./object-store";
+
+/** The object store as a directory. */
+export class LocalStore implements ObjectStore {
+  constructor(private readonly root: string) {}
+
+  async putIfAbsent(key: string, body: Buffer): Promise<Buffer> {
+    const target = this.pathOf(key);
+    const temporary = join(dirname(target), `.${randomUUID()}.part`);
+    await mkdir(dirname(target), { recursive: true });
+    try {
+      const file = await open(temporary, "wx");
+      try {
+        await file.writeFile(body);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      // link, unlike rename, fails where the name is taken: whoever comes first stays.
+      await link(temporary, target);
+      return body;
+    } catch (error) {
+      if (isErrno(error, "EEXIST")) return await readFile(target);
+      throw error;
+    } finally {
+      await rm(temporary, { force: true });
+    }
+  }
+
+  async list(prefix: string): Promise<StoredObject[]> {
+    const directory = this.pathOf(prefix);
+    const entries = await readdir(directory, { recursive: true, withFileTypes: true }).catch(
+      (error: unknown) => {
+        if (isErrno(error, "ENOENT")) return [];
+        throw error;
+      },
+    );
+    const files = entries
+      .filter((entry) => entry.isFile() && !entry.name.endsWith(".part"))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort();
+    return await Promise.all(
+      files.map(async (file) => ({
+        path: relative(directory, file).split(sep).join("/"),
+        sizeBytes: (await stat(file)).size,
+        sha256: await sha256Of(file),
+      })),
+    );
+  }
+
+  private pathOf(key: string): string {
+    const segments = key.split("/");
+    if (segments.includes("..") || key.startsWith("/") || key.includes("\0")) {
+      throw new Error(`not a store key: ${key}`);
+    }
+    return join(this.root, ...segments);
+  }
+}
+
+async function sha256Of(file: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(file), hash);
+  return hash.digest("hex");
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

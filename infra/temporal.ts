@@ -1,0 +1,58 @@
+import { Client, Connection } from "@temporalio/client";
+import { defineSearchAttributeKey, SearchAttributeType } from "@temporalio/common";
+import { SEARCH_ATTRIBUTES } from "../core/job-workflow";
+import type { Config } from "./config";
+
+/** Longest a call may take while Temporal is frozen rather than gone, in ms. */
+export const TEMPORAL_DEADLINE_MS = 5_000;
+
+/** gRPC's INVALID_ARGUMENT, NOT_FOUND and ALREADY_EXISTS. */
+const GRPC_INVALID_ARGUMENT = 3;
+const GRPC_ALREADY_EXISTS = 6;
+
+export const searchAttributeKeys = {
+  jobType: defineSearchAttributeKey(SEARCH_ATTRIBUTES.jobType, SearchAttributeType.KEYWORD),
+  userId: defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttributeType.KEYWORD),
+};
+
+/** A client that connects at its first call: the server starts with Temporal away, too. */
+export function createTemporalClient(config: Config["temporal"]): Client {
+  const connection = Connection.lazy({
+    address: config.address,
+    connectTimeout: TEMPORAL_DEADLINE_MS,
+    channelArgs: {
+      // gRPC's own default waits up to two minutes before it looks again.
+      "grpc.initial_reconnect_backoff_ms": 200,
+      "grpc.min_reconnect_backoff_ms": 200,
+      "grpc.max_reconnect_backoff_ms": 1_000,
+    },
+  });
+  return new Client({ connection, namespace: config.namespace });
+}
+
+/** Makes our search attributes known; starting a workflow with an unknown one is refused. */
+export async function registerSearchAttributes(client: Client): Promise<void> {
+  const indexedValueTypeKeyword = 2;
+  try {
+    await client.connection.withDeadline(Date.now() + 4 * TEMPORAL_DEADLINE_MS, () =>
+      (client.connection as Connection).operatorService.addSearchAttributes({
+        namespace: client.options.namespace,
+        searchAttributes: Object.fromEntries(
+          Object.values(SEARCH_ATTRIBUTES).map((name) => [name, indexedValueTypeKeyword]),
+        ),
+      }),
+    );
+  } catch (error) {
+    if (grpcCode(error) !== GRPC_ALREADY_EXISTS) throw error;
+  }
+}
+
+function grpcCode(error: unknown): number | undefined {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ("code" in at && typeof at.code === "number") return at.code;
+  }
+  return undefined;
+}
+
+/** True when this one call was at fault, not the connection: no other row need wait for it. */
+export const isRefused = (error: unknown): boolean => grpcCode(error) === GRPC_INVALID_ARGUMENT;

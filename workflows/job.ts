@@ -1,0 +1,95 @@
+import {
+  ApplicationFailure,
+  CancellationScope,
+  proxyActivities,
+  proxyLocalActivities,
+} from "@temporalio/workflow";
+import type { Activities } from "../activities";
+import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/job-workflow";
+import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/states";
+import { attemptActivityId } from "../core/workflow-ids";
+
+/** Activities here fail only when Postgres or the store is away, so they are tried until it is back. */
+const untilItWorks = {
+  initialInterval: "500ms",
+  backoffCoefficient: 2,
+  maximumInterval: "10s",
+} as const;
+
+const regular = proxyActivities<Activities>({ startToCloseTimeout: "10m", retry: untilItWorks });
+
+/** A quick try inside the workflow task. It gives up soon: each failing one grows the history. */
+const quick = proxyLocalActivities<Activities>({
+  startToCloseTimeout: "5s",
+  scheduleToCloseTimeout: "5s",
+  retry: { initialInterval: "200ms", maximumAttempts: 3 },
+});
+
+/**
+ * One job, from its first attempt to its one end (spec.md 3.1).
+ *
+ *   attempt n ends as      then
+ *   completed              bill, then manifest, registry and `completed` as the last write
+ *   failed, retryable      attempt n+1 while there are any, else `failed` (job_error)
+ *   failed                 `failed` (job_error, or the code that came with it)
+ *   worker_lost            attempt n+1 while there are any, else `failed` (worker_lost)
+ *   timeout, cancelled     `failed` is written already; this only makes sure of it
+ *
+ * A failed job's execution fails too, so that an operator finds it by ExecutionStatus. Jobs are
+ * cancelled by the API, never through Temporal: a cancel pressed in its UI is not obeyed here.
+ */
+export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
+  const end = await CancellationScope.nonCancellable(() => runToItsEnd(input));
+  if (end.status === "failed") {
+    throw ApplicationFailure.nonRetryable(`job failed: ${end.code}`, end.code);
+  }
+  return end;
+}
+
+async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
+  for (let attempt = 1; ; attempt++) {
+    const job = { jobId: input.jobId, attempt, requestId: input.requestId };
+    if (attempt > 1) await regular.queueAttempt(job);
+    const report = await awaitAttempt(job);
+    if ("status" in report) return report;
+    if (report.outcome === "completed") {
+      await soonOrLater("billJob", job);
+      await soonOrLater("finishJob", job);
+      return { status: "completed" };
+    }
+    if (!deservesAnotherAttempt(report) || attempt >= input.maxAttempts) {
+      return await fail(job, report);
+    }
+  }
+}
+
+/** Completed from outside, by an id of its own; a queue may be long, so it never times out. */
+async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
+  const { awaitAttempt } = proxyActivities<Activities>({
+    activityId: attemptActivityId(job.attempt),
+    startToCloseTimeout: "3650 days",
+    retry: untilItWorks,
+    summary: `attempt ${job.attempt}`,
+  });
+  return await awaitAttempt(job);
+}
+
+type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
+
+async function fail(job: AttemptInput, end: AttemptEnd): Promise<JobEnd> {
+  const input = { ...job, code: errorCodeOf(end) };
+  try {
+    return await quick.failJob(input);
+  } catch {
+    return await regular.failJob(input);
+  }
+}
+
+/** A final write: at once where that works, else as an activity that is tried until it does. */
+async function soonOrLater(name: "billJob" | "finishJob", job: AttemptInput): Promise<void> {
+  try {
+    await quick[name](job);
+  } catch {
+    await regular[name](job);
+  }
+}
