@@ -1,9 +1,9 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import { ARTIFACT_FORMS } from "../core/artifacts";
 import type { AttemptReport, JobEnd } from "../core/job-workflow";
-import type { AttemptEnd, ErrorCode } from "../core/states";
+import type { ErrorCode } from "../core/states";
 import type { Context } from "../infra/context";
-import { type AttemptRow, findAttempt, queueAttempt } from "../infra/database/attempts";
+import { attemptEndOf, findAttempt, queueAttempt } from "../infra/database/attempts";
 import { failJob, findJob, type JobRow } from "../infra/database/jobs";
 import { settleAllDebts } from "../infra/database/outbox";
 import { transaction } from "../infra/database/transaction";
@@ -71,13 +71,4 @@ function endOf(job: JobRow): JobEnd | undefined {
   if (job.status === "completed") return { status: "completed" };
   if (job.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
   return undefined;
-}
-
-export function attemptEndOf(row: AttemptRow): AttemptEnd | undefined {
-  if (row.outcome === null) return undefined;
-  return {
-    outcome: row.outcome,
-    retryable: row.retryable,
-    ...(row.error_code === null ? {} : { errorCode: row.error_code }),
-  };
 }

@@ -3,10 +3,9 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from "@temporalio/client";
-import type { AttemptReport } from "../core/job-workflow";
 import { attemptActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
-import { findAttempt } from "../infra/database/attempts";
+import { attemptEndOf, findAttempt } from "../infra/database/attempts";
 import {
   claimDebts,
   type Debt,
@@ -115,12 +114,8 @@ export class Relay implements Part {
   /** @returns false when the workflow is there but does not wait for this outcome (yet). */
   private async deliverOutcome(debt: Debt): Promise<boolean> {
     const row = await findAttempt(this.ctx.pool, debt.job_id, debt.attempt);
-    if (!row?.outcome) return true;
-    const report: AttemptReport = {
-      outcome: row.outcome,
-      retryable: row.retryable,
-      ...(row.error_code === null ? {} : { errorCode: row.error_code }),
-    };
+    const report = row && attemptEndOf(row);
+    if (!report) return true;
     const workflowId = jobWorkflowId(debt.job_id);
     try {
       await this.ctx.temporal.activity.complete(

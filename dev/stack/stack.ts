@@ -152,6 +152,7 @@ export class Stack {
         SERVICE_API_URL: this.apiUrl,
         SERVICE_API_KEY: this.secrets.workerKey,
         WORKER_ID: name,
+        TMPDIR: this.scratchDir(),
         ARTIFACTS_DIR: join(this.storeDir, "artifacts"),
         ...this.options.env,
         ...env,
@@ -181,6 +182,13 @@ export class Stack {
     return [this.postgres, this.temporal, this.server, ...this.agents.values()].filter(
       (process): process is ManagedProcess => process?.alive === true,
     );
+  }
+
+  /** Below the home, so that an agent that is killed leaves nothing behind elsewhere. */
+  private scratchDir(): string {
+    const directory = join(this.home, "tmp");
+    mkdirSync(directory, { recursive: true });
+    return directory;
   }
 
   logFile(name: string): string {

@@ -1,6 +1,6 @@
 import type { JobType } from "../../core/job-types";
 import type { Usage } from "../../core/pricing";
-import type { ErrorCode, Outcome } from "../../core/states";
+import type { AttemptEnd, ErrorCode, Outcome } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 export interface AttemptRow {
@@ -24,6 +24,16 @@ export interface AttemptRow {
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
+}
+
+/** How an attempt ended, as its workflow needs to know; undefined while it is live. */
+export function attemptEndOf(row: AttemptRow): AttemptEnd | undefined {
+  if (row.outcome === null) return undefined;
+  return {
+    outcome: row.outcome,
+    retryable: row.retryable,
+    ...(row.error_code === null ? {} : { errorCode: row.error_code }),
+  };
 }
 
 export async function listAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {

@@ -1,0 +1,148 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Client } from "@temporalio/client";
+import { Decimal } from "decimal.js";
+import type pg from "pg";
+import { artifactPrefix, billingRecordKey } from "../core/artifacts";
+import type { JobType } from "../core/job-types";
+import { priceJob } from "../core/pricing";
+import { jobWorkflowId } from "../core/workflow-ids";
+import type { BillingRow } from "../infra/database/billing";
+import { all } from "../infra/database/pool";
+import { waitFor } from "./stack/wait";
+
+interface World {
+  pool: pg.Pool;
+  temporal: Client;
+  storeDir: string;
+}
+
+/**
+ * Proves the invariants of design.md on a database at rest: no job is under way.
+ *
+ * @returns one line for each violation; none is the proof.
+ */
+export async function checkInvariants(world: World): Promise<string[]> {
+  const found: string[] = [];
+  for (const [name, sql] of Object.entries(IMPOSSIBLE)) {
+    for (const row of await all(world.pool, sql)) found.push(`${name}: ${JSON.stringify(row)}`);
+  }
+  found.push(...(await recomputeBills(world)));
+  found.push(...(await compareFiles(world)));
+  found.push(...(await compareWithTemporal(world)));
+  return found;
+}
+
+/** Each statement finds what must not be. */
+const IMPOSSIBLE: Record<string, string> = {
+  "I1 a job has not ended":
+    "select job_id, status from jobs where status not in ('completed', 'failed')",
+  "I1 an ended job has a live attempt": `
+    select job_id, attempt from attempts a join jobs j using (job_id)
+    where a.state <> 'ended' and j.status in ('completed', 'failed')`,
+  "I1 something is still owed for an ended job": "select job_id, attempt from outbox",
+  "I2 completed without a bill": `
+    select job_id from jobs left join billing_records b using (job_id)
+    where status = 'completed' and b.job_id is null`,
+  "I2 billed without being completed": `
+    select job_id from billing_records join jobs using (job_id) where status <> 'completed'`,
+  "I3 completed without exactly one manifest": `
+    select job_id, count(a.manifest) from jobs left join artifacts a using (job_id)
+    where status = 'completed' group by job_id having count(a.manifest) <> 1`,
+  "I3 a manifest of a job that failed": `
+    select job_id from artifacts join jobs using (job_id)
+    where status = 'failed' and manifest is not null`,
+  "I3 a manifest that is not the winning attempt's": `
+    select a.job_id from artifacts a join attempts won using (job_id, attempt)
+    where won.outcome <> 'completed' or (a.manifest->>'attempt')::int <> won.attempt
+       or a.manifest->>'worker_id' <> won.worker_id or a.manifest->>'job_id' <> a.job_id`,
+  "I4 a job's answer is not its winning attempt's": `
+    select j.job_id from jobs j left join attempts won
+      on won.job_id = j.job_id and won.outcome = 'completed'
+    where j.status = 'completed' and (won.job_id is null or j.result is distinct from won.result)`,
+  "I4 an attempt after the winning one": `
+    select won.job_id from attempts won join attempts later using (job_id)
+    where won.outcome = 'completed' and later.attempt > won.attempt`,
+  "I5 more attempts than allowed, or not counted as handed out": `
+    select job_id, attempts from jobs j where attempts > max_attempts
+       or attempts <> (select count(*) from attempts a
+                       where a.job_id = j.job_id and a.started_at is not null)`,
+  "I5 attempts are not numbered from 1": `
+    select job_id from attempts group by job_id having max(attempt) <> count(*)`,
+  "I7 a worker ran another tenant's job": `
+    select a.job_id, a.worker_id from attempts a join jobs j using (job_id)
+    join workers w on w.worker_id = a.worker_id where not w.shared and w.user_id <> j.user_id`,
+  "I7 an artifact or a bill of another tenant than its job": `
+    select job_id from artifacts a join jobs j using (job_id) where a.user_id <> j.user_id
+    union all
+    select job_id from billing_records b join jobs j using (job_id) where b.user_id <> j.user_id`,
+  "a worker is busy without an attempt, or holds one without being busy": `
+    select w.worker_id, w.status from workers w left join attempts a
+      on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
+    where (w.status = 'busy') <> (a.job_id is not null)`,
+};
+
+async function recomputeBills({ pool }: World): Promise<string[]> {
+  const records = await all<BillingRow>(pool, "select * from billing_records");
+  return records.flatMap((record) => {
+    const bill = priceJob(record.job_type, record.metrics, record.rate_card, record.gpu_tokens);
+    const equal =
+      new Decimal(bill.totalCostUsd).equals(record.total_cost_usd) &&
+      isDeepStrictEqual(bill.unitCosts, record.unit_costs) &&
+      isDeepStrictEqual(bill.costBreakdown, record.cost_breakdown);
+    return equal ? [] : [`I2 a bill is not what its metrics and card give: ${record.job_id}`];
+  });
+}
+
+interface FiledRow {
+  job_id: string;
+  user_id: string;
+  job_type: JobType;
+  artifact_id: string;
+  manifest: unknown;
+  total_cost_usd: number;
+}
+
+async function compareFiles({ pool, storeDir }: World): Promise<string[]> {
+  const rows = await all<FiledRow>(
+    pool,
+    `select job_id, j.user_id, j.job_type, a.artifact_id, a.manifest, b.total_cost_usd
+     from jobs j join artifacts a using (job_id) join billing_records b using (job_id)
+     where j.status = 'completed'`,
+  );
+  const read = async (key: string): Promise<unknown> =>
+    JSON.parse(await readFile(join(storeDir, key), "utf8"));
+  const found: string[] = [];
+  for (const row of rows) {
+    const prefix = artifactPrefix(row.job_type, row.artifact_id);
+    const manifest = await read(`${prefix}manifest.json`).catch(() => undefined);
+    if (!isDeepStrictEqual(manifest, row.manifest)) {
+      found.push(`I3 manifest.json differs from the registry: ${row.job_id}`);
+    }
+    const bill = await read(billingRecordKey(row.user_id, row.job_id)).catch(() => undefined);
+    const total = (bill as { total_cost_usd?: number } | undefined)?.total_cost_usd;
+    if (total !== row.total_cost_usd) found.push(`I2 the billing file differs: ${row.job_id}`);
+  }
+  return found;
+}
+
+/** I6: every workflow's end agrees with its job's, within 60 s. */
+async function compareWithTemporal({ pool, temporal }: World): Promise<string[]> {
+  const jobs = await all<{ job_id: string; status: string }>(
+    pool,
+    "select job_id, status from jobs where status in ('completed', 'failed')",
+  );
+  const found: string[] = [];
+  for (const { job_id, status } of jobs) {
+    const expected = status === "completed" ? "COMPLETED" : "FAILED";
+    const agrees = async (): Promise<boolean> => {
+      const handle = temporal.workflow.getHandle(jobWorkflowId(job_id));
+      return (await handle.describe()).status.name === expected;
+    };
+    await waitFor(`the workflow of ${job_id} to be ${expected}`, agrees, {
+      timeoutMs: 60_000,
+    }).catch((error: unknown) => found.push(`I6 ${String(error)}`));
+  }
+  return found;
+}

@@ -1,0 +1,26 @@
+import type { ApiClient, Job } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+
+/** A valid audit of a dataset that nobody will read. */
+export const AUDIT = { dataset_uri: "s3://bucket/data.parquet" };
+
+/** Waits until the job has one of the statuses. */
+export async function untilStatus(
+  api: ApiClient,
+  jobId: string,
+  statuses: string[],
+  timeoutMs = 30_000,
+): Promise<Job> {
+  return await waitFor(
+    `${jobId} to be ${statuses.join(" or ")}`,
+    async () => {
+      const job = await api.job(jobId);
+      return statuses.includes(job.status) && job;
+    },
+    { timeoutMs },
+  );
+}
+
+export async function untilEnded(api: ApiClient, jobId: string, timeoutMs = 30_000): Promise<Job> {
+  return await untilStatus(api, jobId, ["completed", "failed"], timeoutMs);
+}

@@ -1,0 +1,94 @@
+import type { Answer, ApiClient } from "../../dev/api-client";
+
+export interface HandedJob {
+  job_id: string;
+  job_type: string;
+  payload: Record<string, unknown>;
+  attempt: number;
+  output_ids: Record<string, string>;
+}
+
+/** A worker that does what a test says, over the worker endpoints of spec.md 4.3. */
+export class TestWorker {
+  private beating: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly api: ApiClient,
+    readonly id: string,
+  ) {}
+
+  async register(
+    gpu: { name: string; memory_gb: number } = { name: "cpu", memory_gb: 0 },
+    more: Record<string, unknown> = {},
+  ): Promise<Answer> {
+    return await this.api.call("POST", "/api/workers/register", {
+      worker_id: this.id,
+      gpu,
+      tags: [],
+      version: "1.0",
+      ...more,
+    });
+  }
+
+  async heartbeat(more: Record<string, unknown> = {}): Promise<{
+    status: string;
+    commands: { type: string; job_id: string }[];
+  }> {
+    return await this.api.post("/api/workers/heartbeat", {
+      worker_id: this.id,
+      gpu: { util: 0, mem_used: 0, mem_total: 0 },
+      status: "idle",
+      timestamp: new Date().toISOString(),
+      ...more,
+    });
+  }
+
+  /** Heartbeats until `silence`. */
+  beat(everyMs = 500): void {
+    this.beating = setInterval(() => {
+      this.heartbeat().catch(() => undefined);
+    }, everyMs);
+  }
+
+  silence(): void {
+    clearInterval(this.beating);
+  }
+
+  async next(waitSeconds = 0): Promise<HandedJob | undefined> {
+    const job = await this.api.post<HandedJob | { job_id: null }>("/api/workers/next_job", {
+      worker_id: this.id,
+      wait_seconds: waitSeconds,
+    });
+    return job.job_id === null ? undefined : job;
+  }
+
+  /** The next job; fails the test when none comes. */
+  async take(waitSeconds = 20): Promise<HandedJob> {
+    const job = await this.next(waitSeconds);
+    if (!job) throw new Error(`no job for ${this.id} within ${waitSeconds} s`);
+    return job;
+  }
+
+  async complete(job: HandedJob, more: Record<string, unknown> = {}): Promise<Answer> {
+    return await this.report(job, {
+      status: "completed",
+      result: {},
+      metrics: { rows_processed: 1000 },
+      artifacts_uri: "s3://bucket/somewhere/",
+      logs_uri: "s3://bucket/log.txt",
+      ...more,
+    });
+  }
+
+  async fail(job: HandedJob, more: Record<string, unknown> = {}): Promise<Answer> {
+    return await this.report(job, { status: "failed", error: "out of luck", ...more });
+  }
+
+  async report(job: { job_id: string }, body: Record<string, unknown>): Promise<Answer> {
+    return await this.api.call("POST", "/worker/job_result", {
+      worker_id: this.id,
+      job_id: job.job_id,
+      ...body,
+    });
+  }
+}
