@@ -39,6 +39,8 @@ export function heartbeatRoute(ctx: Context): Route {
         errorReason: given.status === "error" ? (given.reason ?? "reported by the worker") : null,
       });
       if (!worker) throw notRegistered(given.worker_id);
+      // Alive again, and perhaps parked all the while.
+      if (worker.was === "dead") ctx.signals.queueChanged();
       return {
         worker_id: given.worker_id,
         status: worker.status,

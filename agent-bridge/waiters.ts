@@ -29,6 +29,7 @@ export class Waiters {
       };
       hungUp.addEventListener("abort", leave);
       this.parked.set(workerId, leave);
+      if (hungUp.aborted) leave();
     });
     return { woken, leave };
   }

@@ -106,21 +106,23 @@ export interface Heartbeat {
 export async function recordHeartbeat(
   db: Queryable,
   beat: Heartbeat,
-): Promise<{ status: WorkerStatus } | undefined> {
-  return await maybeOne<{ status: WorkerStatus }>(
+): Promise<{ status: WorkerStatus; was: WorkerStatus } | undefined> {
+  return await maybeOne(
     db,
-    `update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
+    `with before as (select status from workers where worker_id = $1)
+     update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
             util = $3, mem_used = $4, mem_total = $5,
             status_reason = coalesce($6, status_reason),
             status = case when status = 'dead' or status = 'bootstrapping' then 'idle'
                           when $6::text is not null and status = 'idle' then 'error'
                           else status end
-     where worker_id = $1 and user_id = $2 returning status`,
+     where worker_id = $1 and user_id = $2
+     returning status, (select status from before) as was`,
     [beat.workerId, beat.userId, beat.util, beat.memUsed, beat.memTotal, beat.errorReason],
   );
 }
 
-/** The worker asks for work and may be given some for so long; not while dead or in error. */
+/** The worker asks for work and, whenever it is idle, may be given some for so long. */
 export async function offerWorker(
   db: Queryable,
   workerId: string,
@@ -129,8 +131,7 @@ export async function offerWorker(
 ): Promise<{ status: WorkerStatus } | undefined> {
   return await maybeOne<{ status: WorkerStatus }>(
     db,
-    `update workers set available_until = case when status = 'idle'
-            then now() + make_interval(secs => $3) end
+    `update workers set available_until = now() + make_interval(secs => $3)
      where worker_id = $1 and user_id = $2 returning status`,
     [workerId, userId, forS],
   );
@@ -165,7 +166,7 @@ export async function listHeartbeats(
   );
 }
 
-/** Marks a worker dead if it has not been heard since `seq`. */
+/** Marks a worker dead if it has not been heard since `seq`. Its offer stands: it may be parked, and revive. */
 export async function markDead(
   db: Queryable,
   workerId: string,
@@ -174,7 +175,7 @@ export async function markDead(
 ): Promise<boolean> {
   const changed = await execute(
     db,
-    `update workers set status = 'dead', status_reason = $3, available_until = null
+    `update workers set status = 'dead', status_reason = $3
      where worker_id = $1 and heartbeat_seq = $2 and status in ('idle', 'busy', 'error')`,
     [workerId, seq, reason],
   );

@@ -44,10 +44,12 @@ export async function createApp(
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
     // One line a request at debug level only: a thousand heartbeating workers are not news.
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: "request_id",
+    }),
     bodyLimit: ctx.config.http.maxBodyBytes,
     requestIdHeader: false,
-    requestIdLogLabel: "request_id",
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
       return typeof given === "string" && SANE_REQUEST_ID.test(given) ? given : newId("req");

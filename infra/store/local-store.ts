@@ -69,5 +69,5 @@ async function sha256Of(file: string): Promise<string> {
 }
 
 function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
+  return typeof error === "object" && error !== null && "code" in error && error.code === code;
 }

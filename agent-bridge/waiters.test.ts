@@ -1,0 +1,39 @@
+import { Waiters } from "./waiters";
+
+const never = new AbortController().signal;
+
+test("a wake-up between parking and waiting is not lost", async () => {
+  const waiters = new Waiters();
+  const waiter = waiters.park("w", 60_000, never);
+  expect(waiters.wake(["w", "elsewhere"])).toEqual(["elsewhere"]);
+  await waiter.woken;
+  expect(waiters.workerIds).toEqual([]);
+});
+
+test("a second poll of a worker ends its first", async () => {
+  const waiters = new Waiters();
+  const first = waiters.park("w", 60_000, never);
+  const second = waiters.park("w", 60_000, never);
+  await first.woken;
+  expect(waiters.workerIds).toEqual(["w"]);
+  second.leave();
+  expect(waiters.workerIds).toEqual([]);
+});
+
+test("a hang-up, the end of the wait and a closing server each end a poll", async () => {
+  const waiters = new Waiters();
+  const controller = new AbortController();
+  const hungUp = waiters.park("a", 60_000, controller.signal);
+  controller.abort();
+  await hungUp.woken;
+  await waiters.park("b", 5, never).woken;
+  const closed = waiters.park("c", 60_000, never);
+  waiters.close();
+  await closed.woken;
+  await waiters.park("d", 60_000, never).woken;
+  expect(waiters.workerIds).toEqual([]);
+});
+
+test("a poll that its client gave up before it was parked ends at once", async () => {
+  await new Waiters().park("w", 60_000, AbortSignal.abort()).woken;
+});

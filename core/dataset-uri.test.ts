@@ -1,0 +1,28 @@
+import { checkDatasetUri } from "./dataset-uri";
+
+const ROOT = "/srv/forge/artifacts";
+
+test.each([
+  "s3://bucket/key.parquet",
+  "spaces://bucket/a/b.jsonl",
+  "forge://artifacts/datasets/ds_1/raw.parquet",
+  "file:///srv/forge/artifacts/x.parquet",
+])("%s is well formed", (uri) => {
+  expect(() => checkDatasetUri(uri, ROOT)).not.toThrow();
+});
+
+test.each([
+  ["data.parquet", /scheme:\/\/bucket\/key/],
+  ["http://host/x", /scheme "http"/],
+  ["s3://bucket", /scheme:\/\/bucket\/key/],
+  ["s3://bucket/", /no key/],
+  ["s3:///key", /no bucket/],
+  ["s3://bucket/a/../b", /"\.\."/],
+  ["s3://bucket/a/%2e%2e/b", /"\.\."/],
+  ["s3://bucket/%zz", /"\.\."/],
+  ["file:///etc/passwd", /below the artifacts/],
+  ["file:///srv/forge/artifacts-other/x", /below the artifacts/],
+  ["file://host/srv/forge/artifacts/x", /below the artifacts/],
+])("%s is refused", (uri, why) => {
+  expect(() => checkDatasetUri(uri, ROOT)).toThrow(why);
+});

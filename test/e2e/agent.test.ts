@@ -1,0 +1,115 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { pythonEnvironment } from "../../dev/stack/python";
+import { saySilently } from "../../dev/stack/say";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+
+/** The real agent, under the real control plane. */
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({ HEARTBEAT_INTERVAL: "0.5" });
+  const python = await pythonEnvironment(saySilently);
+  const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
+  for (const name of ["rows.parquet", "rows.jsonl"]) {
+    const out = join(forge.stack.storeDir, "artifacts", "samples", name);
+    execFileSync(python, [generator, "--rows", "2000", "--out", out]);
+  }
+  await forge.stack.startAgent("box");
+});
+
+afterEach(async () => {
+  await forge.proveInvariants();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+interface AuditManifest {
+  files: { path: string; sha256: string }[];
+}
+
+test.each(["rows.parquet", "rows.jsonl"])("audits %s", async (name) => {
+  const { job_id } = await forge.user.submit("audit", {
+    dataset_uri: `forge://artifacts/samples/${name}`,
+  });
+  const job = await untilEnded(forge.user, job_id);
+  expect(job).toMatchObject({
+    status: "completed",
+    result: {
+      num_rows: 2000,
+      empty_fields: 0,
+      overlong_fields: 0,
+      schema: {
+        columns: ["instruction", "response", "topic"].map((column) => ({
+          name: column,
+          dtype: "string",
+        })),
+      },
+    },
+  });
+  const { quality, duplicate_rows } = job.result as {
+    quality: Record<string, number>;
+    duplicate_rows: number;
+  };
+  // The generator makes about one answer in twenty wrong and one row in fifty a copy.
+  expect(quality.correctness_mean).toBeGreaterThan(0.92);
+  expect(quality.correctness_mean).toBeLessThan(0.98);
+  expect(duplicate_rows).toBeGreaterThan(20);
+  const { artifacts } = await forge.user.get<{
+    artifacts: { artifact_id: string; uri: string; manifest: AuditManifest }[];
+  }>(`/api/jobs/${job_id}/artifacts`);
+  const [artifact] = artifacts;
+  const file = artifact?.manifest.files[0];
+  expect(artifact?.manifest).toMatchObject({ verified: true, num_rows: 2000, quality });
+  const path = join(forge.stack.storeDir, `${artifact?.uri}${file?.path}`.replace("forge://", ""));
+  expect(createHash("sha256").update(readFileSync(path)).digest("hex")).toBe(file?.sha256);
+  expect(await forge.user.get(`/api/billing/records/${job_id}`)).toMatchObject({
+    total_cost_usd: 0.4,
+  });
+});
+
+test.each([
+  ["that is not there", "forge://artifacts/samples/none.parquet", /does not exist/, undefined],
+  ["in a store it has no access to", "s3://bucket/key.parquet", /no store for s3/, undefined],
+  ["of broken JSON", "forge://artifacts/samples/broken.jsonl", /line 2 .* not JSON/, '{"a":1}\n{'],
+  ["without the columns", "forge://artifacts/samples/odd.jsonl", /none of the columns/, '{"a":1}'],
+  ["that is empty", "forge://artifacts/samples/empty.jsonl", /no rows/, ""],
+])("a dataset %s fails the job, and says why", async (_what, uri, message, content) => {
+  if (content !== undefined) {
+    const directory = join(forge.stack.storeDir, "artifacts", "samples");
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, uri.split("/").at(-1) ?? ""), content);
+  }
+  const { job_id } = await forge.user.submit("audit", { dataset_uri: uri });
+  const job = await untilEnded(forge.user, job_id);
+  expect(job).toMatchObject({ status: "failed", error_code: "job_error", attempts: 1 });
+  expect(job.error).toMatch(message);
+});
+
+test("a job type that it has no handler for fails, and says so", async () => {
+  const { job_id } = await forge.user.submit("evaluate", { checkpoint_id: "c" });
+  const job = await untilEnded(forge.user, job_id);
+  expect(job.error).toMatch(/no handler for evaluate/);
+});
+
+test("SIGTERM lets it finish its job and leave", async () => {
+  const python = await pythonEnvironment(saySilently);
+  const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
+  const out = join(forge.stack.storeDir, "artifacts", "samples", "more.parquet");
+  execFileSync(python, [generator, "--rows", "30000", "--out", out]);
+  const { job_id } = await forge.user.submit("audit", {
+    dataset_uri: "forge://artifacts/samples/more.parquet",
+  });
+  await waitFor("progress", async () => ((await forge.user.job(job_id)).progress ?? 0) > 0);
+  const agent = forge.stack.agents.get("box");
+  agent?.signal("SIGTERM");
+  expect(await agent?.exited).toBe(0);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
+});

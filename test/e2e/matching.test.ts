@@ -1,0 +1,121 @@
+import fc from "fast-check";
+import { type IdleWorker, matchQueue, type QueuedJob } from "../../core/matching";
+import { shapeOf } from "../../core/requirements";
+import { createKey, ensureUser } from "../../infra/database/keys";
+import { matchOnce } from "../../infra/database/matching";
+import { all, execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+
+/** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */
+let forge: Forge;
+const TENANTS = ["ann", "bob"];
+
+beforeAll(async () => {
+  forge = await startForge();
+  // The server's own scheduler must not get there first.
+  await forge.stack.server?.stop();
+  for (const tenant of TENANTS) await ensureUser(forge.ctx.pool, tenant, tenant);
+  await createKey(forge.ctx.pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const needs = {
+  gpuCount: fc.constantFrom(0, 1, 2),
+  gpuTokens: fc.subarray(["a100", "80gb"]),
+  memoryGb: fc.constantFrom(0, 40, 80),
+};
+const job = fc.record({
+  userId: fc.constantFrom(...TENANTS),
+  priority: fc.integer({ min: -1, max: 1 }),
+  queuedAt: fc.integer({ min: 0, max: 5 }),
+  ...needs,
+});
+const worker = fc.record({
+  userId: fc.constantFrom(...TENANTS),
+  shared: fc.boolean(),
+  gpuCount: fc.constantFrom(0, 1, 2, 8),
+  gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
+  memoryGb: fc.constantFrom(0, 40, 80),
+});
+const queues = fc
+  .array(job, { maxLength: 12 })
+  .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
+const fleets = fc
+  .array(worker, { maxLength: 8 })
+  .map((workers) => workers.map((each, n): IdleWorker => ({ ...each, workerId: `w${n}` })));
+
+async function fill(queue: QueuedJob[], fleet: IdleWorker[]): Promise<void> {
+  const { pool } = forge.ctx;
+  await execute(pool, "truncate jobs, workers, attempts, outbox cascade");
+  await execute(
+    pool,
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
+                          status, available_until)
+     select w->>'workerId', w->>'userId', (w->>'shared')::bool, 'gpu', (w->>'gpuCount')::int,
+            (w->>'memoryGb')::int, array(select jsonb_array_elements_text(w->'gpuTokens')), 'idle',
+            now() + interval '1 hour'
+     from jsonb_array_elements($1::jsonb) as each(w)`,
+    [JSON.stringify(fleet)],
+  );
+  const rows = queue.map((each) => ({ ...each, shape: shapeOf(each.userId, each) }));
+  await execute(
+    pool,
+    `with q as (select * from jsonb_array_elements($1::jsonb) as each(q)),
+     j as (
+       insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
+                         priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
+                         req_memory_gb, rate_card, request_id)
+       select q->>'jobId', q->>'userId', 'k', 'audit', '{}', '{}', '{}', '{}', (q->>'priority')::int,
+              60, 3, (q->>'gpuCount')::int, array(select jsonb_array_elements_text(q->'gpuTokens')),
+              (q->>'memoryGb')::int, '{}', 'r' from q)
+     insert into attempts (job_id, attempt, shape, priority, queued_at)
+     select q->>'jobId', 1, q->>'shape', (q->>'priority')::int,
+            timestamptz '2026-01-01' + (q->>'queuedAt')::int * interval '1 minute' from q`,
+    [JSON.stringify(rows)],
+  );
+}
+
+test("on random fleets and queues, one pass assigns what the model says", async () => {
+  await fc.assert(
+    fc.asyncProperty(queues, fleets, async (queue, fleet) => {
+      await fill(queue, fleet);
+      const pairs = await matchOnce(forge.ctx.pool);
+      const assigned = pairs.map((pair) => [pair.job_id, pair.worker_id]).sort();
+      const expected = matchQueue(queue, fleet).map((pair) => [pair.jobId, pair.workerId]);
+      expect(assigned).toEqual(expected.sort());
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("fifty matchers at once assign every job to one worker and no worker twice", async () => {
+  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0 };
+  const queue = Array.from({ length: 120 }, (_, n) => ({
+    ...same,
+    jobId: `job_${n}`,
+    priority: 0,
+    queuedAt: n,
+  }));
+  const fleet = Array.from({ length: 100 }, (_, n) => ({
+    ...same,
+    workerId: `w${n}`,
+    shared: n % 2 === 0,
+  }));
+  await fill(queue, fleet);
+  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(forge.ctx.pool)));
+  const pairs = passes.flat();
+  expect(pairs).toHaveLength(100);
+  expect(new Set(pairs.map((pair) => pair.worker_id)).size).toBe(100);
+  expect(new Set(pairs.map((pair) => pair.job_id)).size).toBe(100);
+  const rows = await all<{ n: number }>(
+    forge.ctx.pool,
+    `select count(*) as n from attempts a join jobs j using (job_id)
+     join workers w on w.worker_id = a.worker_id
+     where a.state = 'assigned' and j.status = 'assigned' and w.status = 'busy'
+       and j.worker_id = a.worker_id`,
+  );
+  expect(rows[0]?.n).toBe(100);
+});

@@ -1,0 +1,119 @@
+import { readFileSync } from "node:fs";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { TestWorker } from "../support/test-worker";
+
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "3" });
+  worker = await forge.worker("w");
+  worker.beat();
+});
+
+afterAll(async () => {
+  worker?.silence();
+  await forge?.stop();
+});
+
+describe.each([
+  [
+    "gone",
+    async () => await forge.stack.temporal?.kill(),
+    async () => await forge.stack.startTemporal(),
+  ],
+  [
+    "frozen",
+    async () => forge.stack.temporal?.signal("SIGSTOP"),
+    async () => forge.stack.temporal?.signal("SIGCONT"),
+  ],
+])("with Temporal %s", (_how, away, back) => {
+  test("jobs are accepted, handed out and reported; they complete when it is back", async () => {
+    await away();
+    const started = performance.now();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    expect(performance.now() - started).toBeLessThan(1_000);
+    const handed = await worker.take();
+    expect(handed).toMatchObject({ job_id, attempt: 1 });
+    expect((await worker.complete(handed)).status).toBe(200);
+    expect((await forge.user.job(job_id)).status).toBe("running");
+    await back();
+    expect(await untilEnded(forge.user, job_id, 60_000)).toMatchObject({ status: "completed" });
+    await forge.proveInvariants();
+  }, 120_000);
+
+  test("a worker that dies meanwhile loses its job, and it goes on when Temporal is back", async () => {
+    const mortal = await forge.worker("mortal");
+    worker.silence();
+    await worker.register();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    expect(await mortal.take()).toMatchObject({ job_id });
+    await away();
+    await waitFor("the job to be pending again", async () => {
+      const job = await forge.user.job(job_id);
+      return job.status === "pending";
+    });
+    await back();
+    worker.beat();
+    const handed = await worker.take(50);
+    expect(handed).toMatchObject({ job_id, attempt: 2 });
+    await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+    await forge.proveInvariants();
+  }, 120_000);
+});
+
+describe.each([
+  [
+    "gone",
+    async () => await forge.stack.postgres?.kill(),
+    async () => await forge.stack.startPostgres(),
+  ],
+  ["frozen", async () => freezePostgres("SIGSTOP"), async () => freezePostgres("SIGCONT")],
+])("with Postgres %s", (_how, away, back) => {
+  test("every answer is a quick 503, and work goes on when it is back", async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    const serverPid = forge.stack.server?.pid;
+    await away();
+    const calls = [
+      () => forge.user.call("POST", "/api/jobs/audit", AUDIT),
+      () => forge.user.call("GET", `/api/jobs/${job_id}`),
+      () => worker.complete(handed),
+    ];
+    const slowest = await Promise.all(
+      [...calls, ...calls].map(async (call) => {
+        const started = performance.now();
+        const answer = await call();
+        expect(answer).toMatchObject({ status: 503, body: { error: { code: "unavailable" } } });
+        expect(Number(answer.headers.get("retry-after"))).toBeGreaterThan(0);
+        return performance.now() - started;
+      }),
+    );
+    expect(Math.max(...slowest)).toBeLessThan(5_000);
+    expect((await fetch(`${forge.stack.apiUrl}/readyz`)).status).toBe(503);
+    // Longer than a worker may be silent: nobody is declared dead for the database's absence.
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    await back();
+    await waitFor("the server to be ready", async () => {
+      return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
+    });
+    expect((await worker.complete(handed)).status).toBe(200);
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "completed",
+      attempts: 1,
+    });
+    expect(forge.stack.server?.pid).toBe(serverPid);
+    await forge.proveInvariants();
+  }, 120_000);
+});
+
+/** All of its processes: each connection has one, in a group of its own. */
+function freezePostgres(signal: NodeJS.Signals): void {
+  const pid = forge.stack.postgres?.pid;
+  if (pid === undefined) return;
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+  for (const each of [pid, ...children.map(Number)]) process.kill(each, signal);
+}

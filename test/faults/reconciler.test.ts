@@ -1,0 +1,79 @@
+import { jobWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { TestWorker } from "../support/test-worker";
+
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" });
+  worker = await forge.worker("w");
+  worker.beat();
+});
+
+afterAll(async () => {
+  worker?.silence();
+  await forge?.stop();
+});
+
+const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+
+async function untilSettled(jobId: string): Promise<void> {
+  await waitFor("nothing to be owed", async () => {
+    const owed = await all(forge.ctx.pool, "select from outbox where job_id = $1", [jobId]);
+    return owed.length === 0;
+  });
+}
+
+test("a workflow that was terminated by hand is started again", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  const first = await workflowOf(job_id).describe();
+  await workflowOf(job_id).terminate("a slip of the mouse");
+  await waitFor("another run", async () => {
+    const now = await workflowOf(job_id).describe();
+    return now.status.name === "RUNNING" && now.runId !== first.runId;
+  });
+  await worker.complete(handed);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
+  await forge.proveInvariants();
+});
+
+test("one that is terminated after the result, before Temporal hears of it, is too", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  await workflowOf(job_id).terminate("a slip of the mouse");
+  await worker.complete(handed);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
+  await forge.proveInvariants();
+});
+
+test("a cancel pressed in the Temporal UI does not lose the job", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  await workflowOf(job_id).cancel();
+  await worker.complete(handed);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
+  await forge.proveInvariants();
+});
+
+test("an outcome whose debt was lost is delivered all the same", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  forge.stack.temporal?.signal("SIGSTOP");
+  await worker.complete(handed);
+  await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
+  await forge.stack.server?.kill();
+  await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
+  forge.stack.temporal?.signal("SIGCONT");
+  await forge.stack.startServer();
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
+  await forge.proveInvariants();
+});

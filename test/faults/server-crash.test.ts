@@ -1,0 +1,180 @@
+import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { jobWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import { all, maybeOne } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { TestWorker } from "../support/test-worker";
+
+/**
+ * forge-server is killed with SIGKILL at each point of a job's path. The points are reached from the
+ * outside: by freezing Temporal, or by holding a lock that the next step needs.
+ */
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge();
+  worker = await forge.worker("w");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function killServer(): Promise<void> {
+  await forge.stack.server?.kill();
+  // What it had sent and was waiting for would else still be done once our lock is gone.
+  await all(
+    forge.ctx.pool,
+    `select pg_terminate_backend(pid) from pg_stat_activity
+     where application_name = 'forge' and wait_event_type = 'Lock'`,
+  );
+}
+
+async function finishesAfterRestart(jobId: string): Promise<void> {
+  await forge.stack.startServer();
+  const status = (await forge.user.job(jobId)).status;
+  if (status === "pending" || status === "assigned") await worker.complete(await worker.take());
+  expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
+  await forge.proveInvariants();
+}
+
+async function workflowExists(jobId: string): Promise<boolean> {
+  return await forge.ctx.temporal.workflow
+    .getHandle(jobWorkflowId(jobId))
+    .describe()
+    .then(
+      () => true,
+      () => false,
+    );
+}
+
+const owes = async (jobId: string): Promise<number[]> =>
+  (
+    await all<{ attempt: number }>(
+      forge.ctx.pool,
+      "select attempt from outbox where job_id = $1 order by attempt",
+      [jobId],
+    )
+  ).map((row) => row.attempt);
+
+const count = async (table: "billing_records" | "artifacts", jobId: string): Promise<number> => {
+  const registered = table === "artifacts" ? "and registered_at is not null" : "";
+  const sql = `select count(*) as n from ${table} where job_id = $1 ${registered}`;
+  return (await maybeOne<{ n: number }>(forge.ctx.pool, sql, [jobId]))?.n ?? 0;
+};
+
+/** Holds a lock of the test's own while `work` runs. */
+async function holding<T>(lock: string, values: unknown[], work: () => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
+  await client.connect();
+  try {
+    await client.query("begin");
+    await client.query(lock, values);
+    return await work();
+  } finally {
+    await client.end();
+  }
+}
+
+const untilSomebodyWaits = (): Promise<unknown> =>
+  waitFor("the server to wait for the lock", async () => {
+    const rows = await all(
+      forge.ctx.pool,
+      "select from pg_stat_activity where application_name = 'forge' and wait_event_type = 'Lock'",
+    );
+    return rows.length > 0;
+  });
+
+/** A job whose result is accepted while Temporal is frozen, so that nothing follows yet. */
+async function acceptedButUntold(): Promise<string> {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await waitFor("the workflow", () => workflowExists(job_id));
+  await waitFor("the start to be settled", async () => (await owes(job_id)).length === 0);
+  forge.stack.temporal?.signal("SIGSTOP");
+  expect((await worker.complete(handed)).status).toBe(200);
+  return job_id;
+}
+
+const HOLD_DELETES = `
+  create function hold_deletes() returns trigger language plpgsql as $$
+    begin perform pg_advisory_xact_lock(42); return old; end $$`;
+const HOLD_DELETES_TRIGGER = `create trigger hold_deletes before delete on outbox
+  for each row execute function hold_deletes()`;
+
+test("after the submission's commit, before the workflow's start", async () => {
+  forge.stack.temporal?.signal("SIGSTOP");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await killServer();
+  forge.stack.temporal?.signal("SIGCONT");
+  expect(await owes(job_id)).toEqual([0]);
+  expect(await workflowExists(job_id)).toBe(false);
+  await finishesAfterRestart(job_id);
+});
+
+test("after the workflow's start, before that is noted", async () => {
+  // A trigger that takes a lock of ours: the server can start the workflow and get no further.
+  await all(forge.ctx.pool, HOLD_DELETES);
+  await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
+  const job_id = await holding("select pg_advisory_xact_lock(42)", [], async () => {
+    const submitted = await forge.user.submit("audit", AUDIT);
+    await untilSomebodyWaits();
+    expect(await workflowExists(submitted.job_id)).toBe(true);
+    await killServer();
+    return submitted.job_id;
+  });
+  await all(forge.ctx.pool, "drop trigger hold_deletes on outbox");
+  expect(await owes(job_id)).toEqual([0]);
+  await finishesAfterRestart(job_id);
+});
+
+test("after job_result's commit, before Temporal knows", async () => {
+  const jobId = await acceptedButUntold();
+  await killServer();
+  forge.stack.temporal?.signal("SIGCONT");
+  expect(await owes(jobId)).toEqual([1]);
+  expect(await count("billing_records", jobId)).toBe(0);
+  await finishesAfterRestart(jobId);
+});
+
+test("between billing and manifest", async () => {
+  const jobId = await acceptedButUntold();
+  // A file where the store wants a directory: the manifest can't be written.
+  const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
+  const aside = `${datasets}.aside`;
+  if (existsSync(datasets)) renameSync(datasets, aside);
+  writeFileSync(datasets, "in the way");
+  forge.stack.temporal?.signal("SIGCONT");
+  await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
+  await killServer();
+  expect(await count("artifacts", jobId)).toBe(0);
+  rmSync(datasets);
+  if (existsSync(aside)) renameSync(aside, datasets);
+  await finishesAfterRestart(jobId);
+});
+
+test("between manifest and completed", async () => {
+  const jobId = await acceptedButUntold();
+  await holding("select from jobs where job_id = $1 for no key update", [jobId], async () => {
+    forge.stack.temporal?.signal("SIGCONT");
+    await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
+    await untilSomebodyWaits();
+    const attempt = await maybeOne<{ artifact_id: string }>(
+      forge.ctx.pool,
+      "select artifact_id from artifacts where job_id = $1",
+      [jobId],
+    );
+    const file = join(
+      forge.stack.storeDir,
+      `artifacts/datasets/${attempt?.artifact_id}/manifest.json`,
+    );
+    expect(existsSync(file)).toBe(true);
+    await killServer();
+  });
+  expect(await count("artifacts", jobId)).toBe(0);
+  await finishesAfterRestart(jobId);
+});
