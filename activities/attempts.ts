@@ -1,9 +1,9 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import { ARTIFACT_FORMS } from "../core/artifacts";
 import type { AttemptReport, JobEnd } from "../core/job-workflow";
-import type { ErrorCode } from "../core/states";
+import type { ErrorCode, JobStatus } from "../core/states";
 import type { Context } from "../infra/context";
-import { attemptEndOf, findAttempt, queueAttempt } from "../infra/database/attempts";
+import { attemptEndOf, findAttemptState, queueAttempt } from "../infra/database/attempts";
 import { failJob, findJob, type JobRow } from "../infra/database/jobs";
 import { settleAllDebts } from "../infra/database/outbox";
 import { transaction } from "../infra/database/transaction";
@@ -24,13 +24,10 @@ export function createAttemptActivities(ctx: Context) {
      * the relay completes the activity by its id, whichever comes first.
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
-      const job = await requireJob(ctx, input.jobId);
-      const ended = endOf(job);
-      if (ended) return ended;
-      const row = await findAttempt(ctx.pool, input.jobId, input.attempt);
+      const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
       if (!row)
         throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
-      const end = attemptEndOf(row);
+      const end = endOf(row.job_status, row.job_error_code) ?? attemptEndOf(row);
       if (end) return end;
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();
@@ -56,7 +53,8 @@ export function createAttemptActivities(ctx: Context) {
         return changed;
       });
       if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
-      return endOf(await requireJob(ctx, input.jobId)) ?? { status: "failed", code: input.code };
+      const job = await requireJob(ctx, input.jobId);
+      return endOf(job.status, job.error_code) ?? { status: "failed", code: input.code };
     },
   };
 }
@@ -67,8 +65,8 @@ async function requireJob(ctx: Context, jobId: string): Promise<JobRow> {
   return job;
 }
 
-function endOf(job: JobRow): JobEnd | undefined {
-  if (job.status === "completed") return { status: "completed" };
-  if (job.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
+function endOf(status: JobStatus, code: ErrorCode | null): JobEnd | undefined {
+  if (status === "completed") return { status };
+  if (status === "failed") return { status, code: code ?? "job_error" };
   return undefined;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   ActivityNotFoundError,
   WorkflowExecutionAlreadyStartedError,
@@ -20,6 +21,8 @@ import { isRefused, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import { startJobWorkflow } from "./job-workflows";
 
 const SWEEP_MS = 500;
+/** A new job's hand-out goes first: the worker waits for it, while nobody waits for the workflow. */
+const START_DELAY_MS = 25;
 /** Longer than a call may take, so that no two processes pay one debt at once. */
 const LEASE_S = 10;
 const BATCH = 100;
@@ -56,10 +59,14 @@ export class Relay implements Part {
   private readonly onOutbox = (row: OutboxRow): void => {
     // Under load, or while Temporal is away, the sweep does it.
     if (this.inFlight.size >= CONCURRENCY || this.isDown()) return;
-    this.track(
-      findDebt(this.ctx.pool, row.jobId, row.attempt).then((debt) => debt && this.pay(debt)),
-    );
+    this.track(this.payNow(row));
   };
+
+  private async payNow(row: OutboxRow): Promise<void> {
+    if (row.attempt === 0) await sleep(START_DELAY_MS);
+    const debt = await findDebt(this.ctx.pool, row.jobId, row.attempt);
+    if (debt) await this.pay(debt);
+  }
 
   private async sweep(): Promise<void> {
     while (!this.isDown()) {

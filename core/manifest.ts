@@ -1,7 +1,7 @@
 import { ARTIFACT_FORMS } from "./artifacts";
 import type { JobType } from "./job-types";
 
-export interface ManifestFile {
+interface ManifestFile {
   path: string;
   size_bytes: number;
   sha256: string;

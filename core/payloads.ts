@@ -34,7 +34,7 @@ const PAYLOAD_ALIASES: Record<JobType, Record<string, string>> = {
   deploy: { model_id: "checkpoint_id" },
 };
 
-export const resourcesSchema = z.strictObject({
+const resourcesSchema = z.strictObject({
   gpu: z.int().min(0).max(1024).optional(),
   gpu_type: z.string().trim().min(1).max(128).optional(),
   memory_gb: z.int().min(0).max(1_000_000).optional(),

@@ -45,14 +45,14 @@ export interface Bill {
 type CostLine = keyof Bill["costBreakdown"];
 
 /** Money is kept to a millionth of a dollar, halves away from zero; rounded here and nowhere else. */
-export const MONEY_DECIMALS = 6;
+const MONEY_DECIMALS = 6;
 
 function round(amount: Decimal): string {
   return amount.toDecimalPlaces(MONEY_DECIMALS, Decimal.ROUND_HALF_UP).toFixed();
 }
 
 /** The price of one GPU hour on a GPU with these name tokens. */
-export function gpuHourPrice(card: RateCard, tokens: readonly string[]): string {
+function gpuHourPrice(card: RateCard, tokens: readonly string[]): string {
   const known = Object.keys(card.gpuHour).find((type) => tokens.includes(type));
   return (known && card.gpuHour[known]) || card.gpuHour.default;
 }

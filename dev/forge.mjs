@@ -98,8 +98,7 @@ const commands = {
   demo: () => runBuilt("demo.js"),
   bench: () => runBuilt("bench/bench.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),
-  lint: () => run(process.execPath, [join(root, "dev/test.mjs"), "lint"]),
-  test: () => run(process.execPath, [join(root, "dev/test.mjs"), ...args]),
+  test: () => runBuilt("test.js"),
 };
 
 if (!(command in commands)) {

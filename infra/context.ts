@@ -10,7 +10,7 @@ import type { ObjectStore } from "./store/object-store";
 import { createTemporalClient } from "./temporal";
 
 /** Monotonic time: for measuring waits, never for stored times, which are the database's. */
-export interface Clock {
+interface Clock {
   nowMs(): number;
 }
 

@@ -35,7 +35,6 @@ export class Signals extends EventEmitter<SignalEvents> {
   private stopped = false;
   private reconnect: NodeJS.Timeout | undefined;
   private flush: NodeJS.Timeout | undefined;
-  private queueChangedHere = false;
   private readonly assignedHere = new Set<string>();
 
   constructor(
@@ -58,32 +57,24 @@ export class Signals extends EventEmitter<SignalEvents> {
     await this.listener?.end().catch(() => undefined);
   }
 
+  /** Stays in this process, for every process has a scheduler. */
   queueChanged(): void {
     this.emit("queue");
-    this.queueChangedHere = true;
-    this.scheduleFlush();
   }
 
   /** Tells other processes; the one that assigned wakes its own parked polls itself. */
   assigned(workerIds: string[]): void {
     for (const workerId of workerIds) this.assignedHere.add(workerId);
-    this.scheduleFlush();
-  }
-
-  private scheduleFlush(): void {
-    if (this.stopped) return;
-    this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
+    if (!this.stopped) this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
   }
 
   private async notify(): Promise<void> {
     this.flush = undefined;
     const message = JSON.stringify({
       from: this.self,
-      queue: this.queueChangedHere,
       // NOTIFY carries at most 8,000 bytes; whoever is left out is found by its own sweep.
       assigned: [...this.assignedHere].slice(0, 50),
     });
-    this.queueChangedHere = false;
     this.assignedHere.clear();
     await execute(this.pool, "select pg_notify($1, $2)", [CHANNEL, message]).catch(() => undefined);
   }
@@ -116,9 +107,7 @@ export class Signals extends EventEmitter<SignalEvents> {
   }
 
   private receive(payload: string): void {
-    const message = JSON.parse(payload) as { from: string; queue: boolean; assigned: string[] };
-    if (message.from === this.self) return;
-    if (message.queue) this.emit("queue");
-    if (message.assigned.length > 0) this.emit("assigned", message.assigned);
+    const message = JSON.parse(payload) as { from: string; assigned: string[] };
+    if (message.from !== this.self) this.emit("assigned", message.assigned);
   }
 }

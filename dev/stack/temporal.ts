@@ -50,7 +50,7 @@ export async function startTemporal(options: TemporalOptions, say: Say): Promise
 }
 
 /** Until the server answers for its default namespace. */
-export async function waitForTemporal(address: string, process?: ManagedProcess): Promise<void> {
+async function waitForTemporal(address: string, process?: ManagedProcess): Promise<void> {
   const probe = async (): Promise<true> => {
     const connection = await Connection.connect({ address, connectTimeout: 2_000 });
     try {

@@ -48,31 +48,6 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
   return inserted === 1;
 }
 
-export async function findReserved(
-  db: Queryable,
-  jobId: string,
-): Promise<{ artifact_id: string } | undefined> {
-  return await maybeOne(db, "select artifact_id from artifacts where job_id = $1", [jobId]);
-}
-
-/** Enters a reserved artifact into the registry, with its manifest. */
-export async function registerArtifact(
-  db: Queryable,
-  artifactId: string,
-  manifest: Manifest,
-  sizeBytes: number,
-): Promise<void> {
-  await execute(
-    db,
-    `update artifacts set manifest = $2, size_bytes = $3, created_at = ($2::jsonb->>'created_at')::timestamptz,
-            source_jobs = array(select jsonb_array_elements_text($2::jsonb->'source_jobs')),
-            source_artifacts = array(select jsonb_array_elements_text($2::jsonb->'source_artifacts')),
-            registered_at = now()
-     where artifact_id = $1 and registered_at is null`,
-    [artifactId, manifest, sizeBytes],
-  );
-}
-
 export async function findArtifact(
   db: Queryable,
   artifactId: string,

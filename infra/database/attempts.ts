@@ -1,6 +1,6 @@
 import type { JobType } from "../../core/job-types";
 import type { Usage } from "../../core/pricing";
-import type { AttemptEnd, ErrorCode, Outcome } from "../../core/states";
+import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 export interface AttemptRow {
@@ -27,13 +27,35 @@ export interface AttemptRow {
 }
 
 /** How an attempt ended, as its workflow needs to know; undefined while it is live. */
-export function attemptEndOf(row: AttemptRow): AttemptEnd | undefined {
+export function attemptEndOf(
+  row: Pick<AttemptRow, "outcome" | "retryable" | "error_code">,
+): AttemptEnd | undefined {
   if (row.outcome === null) return undefined;
   return {
     outcome: row.outcome,
     retryable: row.retryable,
     ...(row.error_code === null ? {} : { errorCode: row.error_code }),
   };
+}
+
+/** What an attempt's workflow waits for: the attempt's end, or the whole job's. */
+export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
+  job_status: JobStatus;
+  job_error_code: ErrorCode | null;
+}
+
+export async function findAttemptState(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<AttemptState | undefined> {
+  return await maybeOne<AttemptState>(
+    db,
+    `select a.outcome, a.retryable, a.error_code, j.status as job_status,
+            j.error_code as job_error_code
+     from attempts a join jobs j using (job_id) where a.job_id = $1 and a.attempt = $2`,
+    [jobId, attempt],
+  );
 }
 
 export async function listAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {

@@ -1,5 +1,3 @@
-import pg from "pg";
-
 /** Transactions that lost a race and may simply run again. */
 const RACE_CODES = new Set(["40001", "40P01"]);
 
@@ -30,14 +28,6 @@ function codeOf(error: unknown): string | undefined {
 export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) ?? "");
 
 export const isBadText = (error: unknown): boolean => BAD_TEXT_CODES.has(codeOf(error) ?? "");
-
-export function isUniqueViolation(error: unknown, constraint?: string): boolean {
-  return (
-    error instanceof pg.DatabaseError &&
-    error.code === "23505" &&
-    (constraint === undefined || error.constraint === constraint)
-  );
-}
 
 /** True when Postgres can't be reached, as opposed to refusing what it was asked. */
 export function isAway(error: unknown): boolean {

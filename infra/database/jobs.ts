@@ -135,20 +135,6 @@ export async function returnToPending(db: Queryable, jobId: string): Promise<voi
   );
 }
 
-/** The last write of a job that succeeded: its answer is the winning attempt's. */
-export async function completeJob(db: Queryable, jobId: string, attempt: number): Promise<boolean> {
-  const changed = await execute(
-    db,
-    `update jobs j set status = 'completed', completed_at = now(), progress = 1, result = a.result,
-            worker_id = a.worker_id, artifacts_uri = a.artifacts_uri, logs_uri = a.logs_uri
-     from attempts a
-     where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
-       and j.status = any('{pending,assigned,running}')`,
-    [jobId, attempt],
-  );
-  return changed === 1;
-}
-
 /** The last write of a job that failed. */
 export async function failJob(
   db: Queryable,

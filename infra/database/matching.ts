@@ -82,11 +82,14 @@ worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
 select job_id, attempt, worker_id from locked`;
 
+/**
+ * Before the pass, in statements of their own. The lock: taken inside the matching statement, its
+ * snapshot would be older than the lock. The commit does not wait for the disk: an assignment that a
+ * crash forgets is made again, and the hand-out that builds on it does wait.
+ */
+const BEGIN = `set local synchronous_commit = off; select pg_advisory_xact_lock(${MATCHER_LOCK})`;
+
 /** One pass of the scheduler. */
 export async function matchOnce(pool: pg.Pool): Promise<MatchedPair[]> {
-  return await transaction(pool, async (db) => {
-    // In a statement of its own: taken inside the next one, its snapshot would be older than the lock.
-    await all(db, "select pg_advisory_xact_lock($1)", [MATCHER_LOCK]);
-    return await all<MatchedPair>(db, MATCH);
-  });
+  return await transaction(pool, (db) => all<MatchedPair>(db, MATCH), { begin: BEGIN });
 }

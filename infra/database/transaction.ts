@@ -4,25 +4,35 @@ import type { Queryable } from "./pool";
 
 const MAX_TRIES = 5;
 
+export interface TransactionOptions {
+  /** Sent together with BEGIN, in the same round trip. */
+  begin?: string;
+}
+
 /** Runs `work` in one transaction; after a deadlock or serialization failure, from the start again. */
 export async function transaction<T>(
   pool: pg.Pool,
   work: (db: Queryable) => Promise<T>,
+  options: TransactionOptions = {},
 ): Promise<T> {
   for (let tried = 1; ; tried++) {
     try {
-      return await runOnce(pool, work);
+      return await runOnce(pool, work, options);
     } catch (error) {
       if (!isRace(error) || tried === MAX_TRIES) throw error;
     }
   }
 }
 
-async function runOnce<T>(pool: pg.Pool, work: (db: Queryable) => Promise<T>): Promise<T> {
+async function runOnce<T>(
+  pool: pg.Pool,
+  work: (db: Queryable) => Promise<T>,
+  options: TransactionOptions,
+): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   try {
-    await client.query("begin");
+    await client.query(options.begin ? `begin; ${options.begin}` : "begin");
     const result = await work(client);
     await client.query("commit");
     return result;

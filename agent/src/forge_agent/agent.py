@@ -156,7 +156,10 @@ class Agent:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _attempt(self, job: dict[str, Any], folder: Path) -> dict[str, Any] | None:
-        """Runs the job, again after transient failures; the report, or None if it was taken from us."""
+        """Runs the job, again after transient failures.
+
+        Returns the report, or None if the job was taken from us.
+        """
         try:
             log = self._store.path_of(job["uploads"]["logs_uri"])
             for tried in range(self._config.local_max_retries + 1):

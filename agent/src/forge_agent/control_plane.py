@@ -1,4 +1,4 @@
-"""The control plane over HTTP: one method an endpoint, and the one place that classifies failures."""
+"""The control plane over HTTP: one method an endpoint; the one place that classifies failures."""
 
 from dataclasses import dataclass
 from typing import Any

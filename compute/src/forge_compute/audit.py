@@ -40,7 +40,7 @@ class Tally:
         self.clarity += scores.clarity
         self.correctness += scores.correctness
         self.educational += scores.educational
-        normal = " ".join(f"{instruction}\0{response}".lower().split())
+        normal = "\0".join(" ".join(text.lower().split()) for text in (instruction, response))
         digest = hashlib.blake2b(normal.encode(), digest_size=12).digest()
         is_duplicate = digest in self.seen
         self.seen.add(digest)

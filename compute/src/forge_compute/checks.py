@@ -34,7 +34,7 @@ _TO_BASE: dict[str, tuple[str, Fraction]] = {
 
 def _arithmetic(text: str) -> str | None:
     match = _ARITHMETIC.search(text)
-    if not match:
+    if not match or re.search(_DATE, text):  # 2024-02-30 is no difference
         return None
     left, right = _fraction(match[1]), _fraction(match[3])
     match match[2]:

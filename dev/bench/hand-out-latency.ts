@@ -1,0 +1,61 @@
+import type pg from "pg";
+import { all } from "../../infra/database/pool";
+import { ApiClient } from "../api-client";
+import type { Stack } from "../stack/stack";
+import { waitFor } from "../stack/wait";
+
+const WORKER = "bench-parked";
+
+/** Milliseconds from sending a submission to having next_job's answer, worker parked; one per job. */
+export async function measureHandOutLatency(
+  stack: Stack,
+  pool: pg.Pool,
+  jobs: number,
+): Promise<number[]> {
+  const user = new ApiClient(stack.apiUrl, stack.keys.userKey);
+  const worker = new ApiClient(stack.apiUrl, stack.keys.workerKey);
+  await worker.post("/api/workers/register", {
+    worker_id: WORKER,
+    gpu: { name: "cpu", memory_gb: 0 },
+  });
+  const heartbeat = setInterval(() => {
+    worker.post("/api/workers/heartbeat", { worker_id: WORKER }).catch(() => undefined);
+  }, 5_000);
+  const latencies: number[] = [];
+  try {
+    for (let n = 0; n < jobs; n++) {
+      const parked = worker
+        .post<{ job_id: string }>("/api/workers/next_job", { worker_id: WORKER, wait_seconds: 30 })
+        .then((job) => ({ job, at: performance.now() }));
+      await waitFor("the worker to be parked, and the last job to have ended", async () => {
+        const rows = await all(
+          pool,
+          `select from workers where worker_id = $1 and status = 'idle' and available_until > now()
+             and not exists (select from jobs where status not in ('completed', 'failed'))`,
+          [WORKER],
+        );
+        return rows.length === 1;
+      });
+      const sent = performance.now();
+      await user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
+      const { job, at } = await parked;
+      latencies.push(at - sent);
+      await worker.post("/api/workers/job_result", {
+        worker_id: WORKER,
+        job_id: job.job_id,
+        status: "completed",
+        result: {},
+        metrics: { rows_processed: 1 },
+      });
+    }
+  } finally {
+    clearInterval(heartbeat);
+  }
+  return latencies;
+}
+
+/** The value below which a share of all lies. */
+export function quantile(values: number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}

@@ -1,0 +1,165 @@
+import { join } from "node:path";
+import {
+  bundleWorkflowCode,
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from "@temporalio/worker";
+import { createActivities } from "../../activities";
+import { JOB_WORKFLOW } from "../../core/job-workflow";
+import { shapeOf } from "../../core/requirements";
+import { jobWorkflowId } from "../../core/workflow-ids";
+import type { Context } from "../../infra/context";
+import { reserveArtifact } from "../../infra/database/artifacts";
+import { endAttempt } from "../../infra/database/attempts";
+import { insertJob } from "../../infra/database/jobs";
+import { execute } from "../../infra/database/pool";
+import { newId } from "../../infra/ids";
+import { LOCAL_USER } from "../stack/secrets";
+
+const TASK_QUEUE = "bench";
+const IN_FLIGHT = 50;
+const NO_NEEDS = { gpuCount: 0, gpuTokens: [], memoryGb: 0 };
+
+export interface WorkflowCost {
+  bareMs: number;
+  jobMs: number;
+  ratio: number;
+}
+
+/**
+ * The mean time of a job's workflow (its attempt has ended, so what remains is the attempt's activity
+ * and the final writes) against a bare workflow with one activity: same server, same worker, 50 in
+ * flight, in alternating rounds.
+ */
+export async function measureWorkflowCost(
+  ctx: Context,
+  total: number,
+  rounds: number,
+): Promise<WorkflowCost> {
+  const jobs = await Promise.all(Array.from({ length: total }, (_, n) => endedJob(ctx, n)));
+  Runtime.install({ logger: new DefaultLogger("ERROR") });
+  const connection = await NativeConnection.connect({ address: ctx.config.temporal.address });
+  const worker = await Worker.create({
+    connection,
+    taskQueue: TASK_QUEUE,
+    workflowBundle: await bundleWorkflowCode({
+      workflowsPath: join(__dirname, "workflows.js"),
+      logger: new DefaultLogger("ERROR"),
+    }),
+    activities: { ...createActivities(ctx), nothing: async () => undefined },
+    maxConcurrentActivityTaskExecutions: 50,
+    maxConcurrentLocalActivityExecutions: 50,
+  });
+  return await worker.runUntil(async () => {
+    const bare = (id: string) => runWorkflow(ctx, "bareWorkflow", `bare:${id}`, []);
+    const job = (jobId: string) =>
+      runWorkflow(ctx, JOB_WORKFLOW, jobWorkflowId(jobId), [
+        { jobId, maxAttempts: 3, requestId: "bench" },
+      ]);
+    await inFlight(
+      Array.from({ length: IN_FLIGHT }, (_, n) => `warm-up-${n}`),
+      bare,
+    );
+    const size = Math.ceil(total / rounds);
+    let bareMs = 0;
+    let jobMs = 0;
+    for (let round = 0; round < rounds; round++) {
+      const batch = jobs.slice(round * size, (round + 1) * size);
+      bareMs += await inFlight(batch, bare);
+      jobMs += await inFlight(batch, job);
+    }
+    return { bareMs: bareMs / total, jobMs: jobMs / total, ratio: jobMs / bareMs };
+  });
+}
+
+async function runWorkflow(
+  ctx: Context,
+  name: string,
+  workflowId: string,
+  args: unknown[],
+): Promise<void> {
+  await ctx.temporal.workflow.execute(name, { workflowId, taskQueue: TASK_QUEUE, args });
+}
+
+/** Runs all with at most IN_FLIGHT at once; the time it took, in ms. */
+async function inFlight(ids: string[], run: (id: string) => Promise<void>): Promise<number> {
+  const started = performance.now();
+  const waiting = [...ids];
+  const lane = async (): Promise<void> => {
+    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) await run(id);
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, lane));
+  return performance.now() - started;
+}
+
+/** A job whose one attempt a worker has completed, as job_result leaves it. */
+async function endedJob(ctx: Context, n: number): Promise<string> {
+  const workerId = `bench-${n}`;
+  await execute(
+    ctx.pool,
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status)
+     values ($1, $2, false, 'cpu', 0, 0, '{cpu}', 'idle')`,
+    [workerId, LOCAL_USER],
+  );
+  const jobId = newId("job");
+  const artifactId = newId("ds");
+  await insertJob(ctx.pool, {
+    jobId,
+    userId: LOCAL_USER,
+    createdBy: "bench",
+    jobType: "audit",
+    payload: { dataset_uri: "s3://bucket/data.parquet" },
+    resources: {},
+    params: {},
+    tags: [],
+    notes: null,
+    warnings: [],
+    priority: 0,
+    timeoutS: 60,
+    maxAttempts: 3,
+    requirements: NO_NEEDS,
+    shape: shapeOf(LOCAL_USER, NO_NEEDS),
+    rateCard: ctx.rateCard,
+    requestId: "bench",
+    outputIds: { dataset_id: artifactId },
+    leaseS: 3600,
+  });
+  await execute(
+    ctx.pool,
+    `update attempts set state = 'running', worker_id = $2, started_at = now() where job_id = $1`,
+    [jobId, workerId],
+  );
+  await execute(
+    ctx.pool,
+    "update jobs set status = 'running', attempts = 1, worker_id = $2 where job_id = $1",
+    [jobId, workerId],
+  );
+  await reserveArtifact(ctx.pool, {
+    artifactId,
+    userId: LOCAL_USER,
+    jobId,
+    attempt: 1,
+    artifactType: "dataset",
+    kind: "scored_dataset",
+    uri: `forge://artifacts/datasets/${artifactId}/`,
+    createdBy: "bench",
+  });
+  await endAttempt(ctx.pool, {
+    jobId,
+    attempt: 1,
+    outcome: "completed",
+    result: { dataset_id: artifactId },
+    metrics: {},
+    usage: {
+      gpu_hours: 0,
+      tokens_generated: 0,
+      rows_processed: 1000,
+      samples_evaluated: 0,
+      deployment_lifetime_days: 0,
+    },
+    leaseS: 3600,
+  });
+  return jobId;
+}

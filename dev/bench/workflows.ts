@@ -1,0 +1,10 @@
+import { proxyActivities } from "@temporalio/workflow";
+
+export { jobWorkflow } from "../../workflows/job";
+
+const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: "1m" });
+
+/** What a job's workflow is measured against: one workflow, one activity that does nothing. */
+export async function bareWorkflow(): Promise<void> {
+  await nothing();
+}

@@ -1,0 +1,158 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkoutRoot } from "./stack/paths";
+import { pythonEnvironment } from "./stack/python";
+import { sayOnStderr as say } from "./stack/say";
+import { temporalBinary } from "./stack/temporal-binary";
+
+interface Tally {
+  passed: number;
+  failed: number;
+}
+
+const SUITES: Record<string, () => Promise<Tally>> = {
+  lint,
+  unit: () => jest("unit", ["core", "infra", "agent-bridge", "api", "activities", "workflows"]),
+  e2e: () => jest("e2e", ["test/e2e"]),
+  faults: () => jest("faults", ["test/faults"]),
+  python,
+  bench: () => checks([["dist/dev/bench/bench.js", "--short"]]),
+};
+
+/** `npm test [-- suite …]`: every suite, or those named; ends with one line of totals. */
+async function main(): Promise<void> {
+  const named = process.argv.slice(2);
+  const unknown = named.find((name) => !(name in SUITES));
+  if (unknown)
+    throw new Error(`no suite "${unknown}"; there are ${Object.keys(SUITES).join(", ")}`);
+  const chosen = named.length > 0 ? named : Object.keys(SUITES);
+  // Before the clock of any test runs.
+  if (chosen.some((name) => ["e2e", "faults", "bench"].includes(name))) {
+    await temporalBinary(say);
+    await pythonEnvironment(say);
+  }
+  const total: Tally = { passed: 0, failed: 0 };
+  for (const name of chosen) {
+    const started = performance.now();
+    say(`\n== ${name}`);
+    const tally = await SUITES[name]?.();
+    if (!tally) continue;
+    total.passed += tally.passed;
+    total.failed += tally.failed;
+    const seconds = Math.round((performance.now() - started) / 1000);
+    say(`== ${name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds} s`);
+  }
+  process.stdout.write(`\n${total.passed} passed, ${total.failed} failed\n`);
+  process.exitCode = total.failed === 0 ? 0 : 1;
+}
+
+/** Runs a program with our terminal, in the checkout; its exit code. */
+async function run(program: string, args: string[]): Promise<number> {
+  const child = spawn(program, args, { cwd: checkoutRoot(), stdio: "inherit" });
+  return await new Promise((resolve) => {
+    child.once("error", () => resolve(127));
+    child.once("exit", (code) => resolve(code ?? 1));
+  });
+}
+
+/** Commands that pass or fail as a whole; those without a path to a program are run by Node. */
+async function checks(commands: string[][], program = process.execPath): Promise<Tally> {
+  const tally: Tally = { passed: 0, failed: 0 };
+  for (const command of commands) {
+    say(`-- ${command.join(" ")}`);
+    if ((await run(program, command)) === 0) tally.passed += 1;
+    else tally.failed += 1;
+  }
+  return tally;
+}
+
+const ROOMS = ["core", "infra", "workflows", "activities", "api", "agent-bridge", "bin", "dev"];
+
+async function lint(): Promise<Tally> {
+  const tally = await checks([
+    ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
+    ["node_modules/knip/bin/knip.js"],
+    [
+      "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
+      "--config",
+      ".dependency-cruiser.cjs",
+      ...ROOMS,
+      "test",
+      "dist/workflows",
+    ],
+  ]);
+  const hasShellcheck = (await run("sh", ["-c", "command -v shellcheck >/dev/null"])) === 0;
+  if (!hasShellcheck) {
+    say("-- shellcheck is not installed; scripts are not checked here");
+    return tally;
+  }
+  return add(tally, await checks([[".ci/run"]], "shellcheck"));
+}
+
+async function jest(suite: string, paths: string[]): Promise<Tally> {
+  const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
+  const report = join(folder, `${suite}.json`);
+  try {
+    await run(process.execPath, [
+      "node_modules/jest/bin/jest.js",
+      "--json",
+      `--outputFile=${report}`,
+      ...paths,
+    ]);
+    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(
+      readFileSync(report, "utf8"),
+    ) as Record<string, number>;
+    return {
+      passed: numPassedTests ?? 0,
+      failed: (numFailedTests ?? 0) + (numRuntimeErrorTestSuites ?? 0),
+    };
+  } catch (error) {
+    say(`jest left no report: ${String(error)}`);
+    return { passed: 0, failed: 1 };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function python(): Promise<Tally> {
+  const interpreter = await pythonEnvironment(say, ["runtime", "tests"]);
+  const sources = ["agent", "compute", "dev/sample-data"];
+  const tally = await checks(
+    [
+      ["-m", "ruff", "check", ...sources],
+      ["-m", "ruff", "format", "--check", ...sources],
+      ["-m", "mypy", "agent/src", "compute/src", "dev/sample-data"],
+    ],
+    interpreter,
+  );
+  return add(tally, await pytest(interpreter));
+}
+
+async function pytest(interpreter: string): Promise<Tally> {
+  const folder = mkdtempSync(join(tmpdir(), "forge-pytest-"));
+  const report = join(folder, "report.xml");
+  try {
+    await run(interpreter, ["-m", "pytest", "-q", `--junitxml=${report}`]);
+    const xml = readFileSync(report, "utf8");
+    const count = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(xml)?.[1]);
+    const failed = count("failures") + count("errors");
+    return { passed: count("tests") - failed - count("skipped"), failed };
+  } catch (error) {
+    say(`pytest left no report: ${String(error)}`);
+    return { passed: 0, failed: 1 };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+const add = (a: Tally, b: Tally): Tally => ({
+  passed: a.passed + b.passed,
+  failed: a.failed + b.failed,
+});
+
+main().catch((error: unknown) => {
+  say(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+});
