@@ -1,0 +1,17 @@
+FROM node:20-bookworm-slim AS build
+WORKDIR /forge
+COPY package.json package-lock.json .npmrc ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build && npm prune --omit=dev --omit=optional
+
+FROM node:20-bookworm-slim
+WORKDIR /forge
+COPY --from=build /forge/node_modules ./node_modules
+COPY --from=build /forge/dist ./dist
+COPY package.json ./
+RUN ln -s /forge/dist/bin/forge-server.js /usr/local/bin/forge-server \
+  && chmod +x dist/bin/forge-server.js && mkdir /data && chown node /data
+USER node
+EXPOSE 8080
+CMD ["forge-server", "all"]
