@@ -3,7 +3,7 @@ import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
 import { MAX_WAIT_SECONDS } from "../core/constants";
 import type { Context } from "../infra/context";
 import { type HandOut, handOut } from "../infra/database/attempts";
-import { offerWorker, withdrawWorkers } from "../infra/database/workers";
+import { offerWorker, withdrawOffer } from "../infra/database/workers";
 import type { ForgeRequest, Route } from "../infra/http/app";
 import { parse } from "../infra/http/validation";
 import { notRegistered } from "./heartbeat";
@@ -42,9 +42,9 @@ async function nextJob(
 ): Promise<HandOut | undefined> {
   const hungUp = hangUpSignal(request);
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const worker = await offerWorker(ctx.pool, workerId, request.principal.userId, waitS + OFFER_S);
-  if (!worker) throw notRegistered(workerId);
-  let nudged = worker.status !== "idle";
+  const offer = await offerWorker(ctx.pool, workerId, request.principal.userId, waitS + OFFER_S);
+  if (!offer) throw notRegistered(workerId);
+  let nudged = offer.status !== "idle";
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), hungUp);
     try {
@@ -56,10 +56,16 @@ async function nextJob(
         continue;
       }
       if (deadline <= ctx.clock.nowMs()) return undefined;
-      await waiter.woken;
-      if (hungUp.aborted) {
-        await withdrawWorkers(ctx.pool, [workerId]);
-        return undefined;
+      switch (await waiter.woken) {
+        case "assigned":
+        case "time-out":
+          continue;
+        case "hung-up":
+          await withdrawOffer(ctx.pool, workerId, offer.available_until);
+          return undefined;
+        case "superseded":
+        case "closing":
+          return undefined;
       }
     } finally {
       waiter.leave();

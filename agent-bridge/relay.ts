@@ -25,7 +25,7 @@ const SWEEP_MS = 500;
 const START_DELAY_MS = 25;
 /** Longer than a call may take, so that no two processes pay one debt at once. */
 const LEASE_S = 10;
-const BATCH = 100;
+/** Most calls at once, and most rows claimed at once: a row must not outwait its lease. */
 const CONCURRENCY = 20;
 const MAX_BACKOFF_S = 10;
 const DOWN_PAUSE_MS = 1_000;
@@ -70,11 +70,13 @@ export class Relay implements Part {
 
   private async sweep(): Promise<void> {
     while (!this.isDown()) {
-      const debts = await claimDebts(this.ctx.pool, LEASE_S, this.downUntilMs > 0 ? 1 : BATCH);
+      const debts = await claimDebts(
+        this.ctx.pool,
+        LEASE_S,
+        this.downUntilMs > 0 ? 1 : CONCURRENCY,
+      );
       if (debts.length === 0) return;
-      for (let start = 0; start < debts.length; start += CONCURRENCY) {
-        await Promise.all(debts.slice(start, start + CONCURRENCY).map((debt) => this.pay(debt)));
-      }
+      await Promise.all(debts.map((debt) => this.pay(debt)));
     }
   }
 

@@ -6,7 +6,7 @@ test("a wake-up between parking and waiting is not lost", async () => {
   const waiters = new Waiters();
   const waiter = waiters.park("w", 60_000, never);
   expect(waiters.wake(["w", "elsewhere"])).toEqual(["elsewhere"]);
-  await waiter.woken;
+  expect(await waiter.woken).toBe("assigned");
   expect(waiters.workerIds).toEqual([]);
 });
 
@@ -14,7 +14,7 @@ test("a second poll of a worker ends its first", async () => {
   const waiters = new Waiters();
   const first = waiters.park("w", 60_000, never);
   const second = waiters.park("w", 60_000, never);
-  await first.woken;
+  expect(await first.woken).toBe("superseded");
   expect(waiters.workerIds).toEqual(["w"]);
   second.leave();
   expect(waiters.workerIds).toEqual([]);
@@ -25,15 +25,16 @@ test("a hang-up, the end of the wait and a closing server each end a poll", asyn
   const controller = new AbortController();
   const hungUp = waiters.park("a", 60_000, controller.signal);
   controller.abort();
-  await hungUp.woken;
-  await waiters.park("b", 5, never).woken;
+  expect(await hungUp.woken).toBe("hung-up");
+  expect(await waiters.park("b", 5, never).woken).toBe("time-out");
   const closed = waiters.park("c", 60_000, never);
   waiters.close();
-  await closed.woken;
-  await waiters.park("d", 60_000, never).woken;
+  expect(await closed.woken).toBe("closing");
+  expect(await waiters.park("d", 60_000, never).woken).toBe("closing");
   expect(waiters.workerIds).toEqual([]);
 });
 
 test("a poll that its client gave up before it was parked ends at once", async () => {
-  await new Waiters().park("w", 60_000, AbortSignal.abort()).woken;
+  const waiter = new Waiters().park("w", 60_000, AbortSignal.abort());
+  expect(await waiter.woken).toBe("hung-up");
 });

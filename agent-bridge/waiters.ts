@@ -1,51 +1,54 @@
+/** Why a parked poll came to an end. */
+export type Wake = "assigned" | "superseded" | "time-out" | "hung-up" | "closing";
+
+interface Waiter {
+  woken: Promise<Wake>;
+  /** Ends the wait, if it has not ended; harmless after. */
+  leave(): void;
+}
+
 /** Polls parked in this process, one per worker: a second poll of a worker ends its first. */
 export class Waiters {
-  private readonly parked = new Map<string, () => void>();
+  private readonly parked = new Map<string, (why: Wake) => void>();
   private closed = false;
 
   get workerIds(): string[] {
     return [...this.parked.keys()];
   }
 
-  /**
-   * Parks a poll before it reads what it waits for, so that no wake-up falls in between.
-   *
-   * `woken` settles at a wake-up, after `waitMs`, when the client hangs up, or at close.
-   */
-  park(
-    workerId: string,
-    waitMs: number,
-    hungUp: AbortSignal,
-  ): { woken: Promise<void>; leave(): void } {
-    this.parked.get(workerId)?.();
-    let leave = (): void => undefined;
-    const woken = new Promise<void>((resolve) => {
-      const timer = setTimeout(() => leave(), this.closed ? 0 : waitMs);
-      leave = () => {
+  /** Parks a poll before it reads what it waits for, so that no wake-up falls in between. */
+  park(workerId: string, waitMs: number, hungUp: AbortSignal): Waiter {
+    this.parked.get(workerId)?.("superseded");
+    let end: (why: Wake) => void = () => undefined;
+    const woken = new Promise<Wake>((resolve) => {
+      const onHangUp = (): void => end("hung-up");
+      const timer = setTimeout(() => end("time-out"), waitMs);
+      end = (why) => {
         clearTimeout(timer);
-        hungUp.removeEventListener("abort", leave);
-        if (this.parked.get(workerId) === leave) this.parked.delete(workerId);
-        resolve();
+        hungUp.removeEventListener("abort", onHangUp);
+        if (this.parked.get(workerId) === end) this.parked.delete(workerId);
+        resolve(why);
       };
-      hungUp.addEventListener("abort", leave);
-      this.parked.set(workerId, leave);
-      if (hungUp.aborted) leave();
+      hungUp.addEventListener("abort", onHangUp);
+      this.parked.set(workerId, end);
+      if (hungUp.aborted) end("hung-up");
+      if (this.closed) end("closing");
     });
-    return { woken, leave };
+    return { woken, leave: () => end("time-out") };
   }
 
-  /** Ends the polls of these workers that are parked here; the ids of those that are not. */
+  /** Wakes the polls of these workers that are parked here; the ids of those that are not. */
   wake(workerIds: string[]): string[] {
     return workerIds.filter((workerId) => {
-      const leave = this.parked.get(workerId);
-      leave?.();
-      return leave === undefined;
+      const end = this.parked.get(workerId);
+      end?.("assigned");
+      return end === undefined;
     });
   }
 
   /** Answers everybody: the server is going. */
   close(): void {
     this.closed = true;
-    this.wake(this.workerIds);
+    for (const end of [...this.parked.values()]) end("closing");
   }
 }

@@ -44,7 +44,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   try {
-    await migrate(ctx.pool);
+    await migrate(ctx.config.database.url);
     await service.start();
   } catch (error) {
     ctx.logger.fatal({ err: error }, "could not start");
@@ -73,7 +73,7 @@ program
   .description("bring the database's schema up to date")
   .action(() =>
     withContext(async (ctx) => {
-      const applied = await migrate(ctx.pool);
+      const applied = await migrate(ctx.config.database.url);
       process.stdout.write(`${applied.length} migrations applied\n`);
     }),
   );

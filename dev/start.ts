@@ -21,6 +21,7 @@ async function main(): Promise<void> {
   try {
     await stack.start();
   } catch (error) {
+    if (stopping) return;
     await stack.stop();
     throw error;
   }

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import pg from "pg";
 import { migrate } from "../../infra/database/migrate";
 import { endLeftovers, forgetProcesses, recordProcesses } from "./leftovers";
 import { checkoutRoot } from "./paths";
@@ -37,6 +36,8 @@ export class Stack {
   private readonly home: string;
   private readonly say: Say;
   private readonly secrets: Secrets;
+  private readonly stopping = new AbortController();
+  private starting: Promise<void> = Promise.resolve();
   private ports = { postgres: 0, temporal: 0, ui: 0, http: 0 };
 
   constructor(private readonly options: StackOptions) {
@@ -68,15 +69,28 @@ export class Stack {
     return join(this.home, "store");
   }
 
+  /** Starts all parts in order. A stop meanwhile lets the part that is starting come up, and no more. */
   async start(): Promise<void> {
+    this.starting = this.startParts();
+    await this.starting;
+  }
+
+  private async startParts(): Promise<void> {
+    const { signal } = this.stopping;
     const [postgres = 0, temporal = 0, ui = 0, http = 0] = await freePorts(4);
     this.ports = { postgres, temporal, ui, http: this.options.port || http };
-    await this.startPostgres();
-    if (!process.env.TEMPORAL_ADDRESS) await this.startTemporal();
-    await this.migrate();
-    await this.startServer();
+    const steps: (() => Promise<unknown>)[] = [() => this.startPostgres()];
+    if (!process.env.TEMPORAL_ADDRESS) steps.push(() => this.startTemporal());
+    steps.push(
+      () => this.migrate(),
+      () => this.startServer(),
+    );
     const agents = this.options.agents ?? 1;
-    for (let n = 1; n <= agents; n++) await this.startAgent(`local-${n}`);
+    for (let n = 1; n <= agents; n++) steps.push(() => this.startAgent(`local-${n}`));
+    for (const step of steps) {
+      signal.throwIfAborted();
+      await step();
+    }
     this.writeStackFile();
   }
 
@@ -101,6 +115,7 @@ export class Stack {
         logFile: this.logFile("temporal"),
       },
       this.say,
+      this.stopping.signal,
     );
     this.record();
   }
@@ -166,6 +181,8 @@ export class Stack {
 
   /** Stops everything that still runs, in the right order, and removes stack.json. */
   async stop(): Promise<void> {
+    this.stopping.abort(new Error("stopped while starting"));
+    await this.starting.catch(() => undefined);
     rmSync(join(this.home, "stack.json"), { force: true });
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
     await this.server?.stop();
@@ -220,12 +237,7 @@ export class Stack {
   }
 
   private async migrate(): Promise<void> {
-    const pool = new pg.Pool({ connectionString: this.databaseUrl, max: 2 });
-    try {
-      await migrate(pool);
-    } finally {
-      await pool.end();
-    }
+    await migrate(this.databaseUrl);
     await ensureStackKeys(this.databaseUrl, this.secrets);
   }
 

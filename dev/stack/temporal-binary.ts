@@ -16,7 +16,7 @@ const CLI_VERSION = "1.8.2";
  * Finds the Temporal CLI, whose dev server is the real one, or gets it: TEMPORAL_CLI_PATH, PATH, the
  * cache, a download, a build with Go, whichever comes first.
  */
-export async function temporalBinary(say: Say): Promise<string> {
+export async function temporalBinary(say: Say, signal?: AbortSignal): Promise<string> {
   const given = process.env.TEMPORAL_CLI_PATH;
   if (given) return given;
   const onPath = await run("temporal", ["--version"]).then(
@@ -30,7 +30,7 @@ export async function temporalBinary(say: Say): Promise<string> {
   mkdirSync(directory, { recursive: true });
   const partial = join(directory, `.temporal-${process.pid}`);
   try {
-    if (!(await download(directory, partial, say))) await buildWithGo(partial, say);
+    if (!(await download(directory, partial, say))) await buildWithGo(partial, say, signal);
     renameSync(partial, cached);
     return cached;
   } finally {
@@ -58,7 +58,7 @@ async function download(directory: string, target: string, say: Say): Promise<bo
   }
 }
 
-async function buildWithGo(target: string, say: Say): Promise<void> {
+async function buildWithGo(target: string, say: Say, signal?: AbortSignal): Promise<void> {
   const started = performance.now();
   say("Building the Temporal server with Go, once: usually 3 to 5 minutes on 2 cores …");
   const go = spawn(
@@ -72,7 +72,11 @@ async function buildWithGo(target: string, say: Say): Promise<void> {
       target,
       "github.com/temporalio/cli/cmd/temporal",
     ],
-    { cwd: join(checkoutRoot(), "dev", "temporal"), stdio: ["ignore", "ignore", "pipe"] },
+    {
+      cwd: join(checkoutRoot(), "dev", "temporal"),
+      stdio: ["ignore", "ignore", "pipe"],
+      ...(signal ? { signal } : {}),
+    },
   );
   let steps = 0;
   const lastLines: string[] = [];
@@ -92,6 +96,7 @@ async function buildWithGo(target: string, say: Say): Promise<void> {
       go.once("exit", resolve);
     });
     if (code === 0) return;
+    signal?.throwIfAborted();
     throw new Error(
       [
         "There is no Temporal server: none on PATH, no download, and no build with Go.",

@@ -25,10 +25,14 @@ const DYNAMIC_CONFIG: Record<string, number> = {
 };
 
 /** Starts the real Temporal server, with its UI and its state in one file. */
-export async function startTemporal(options: TemporalOptions, say: Say): Promise<ManagedProcess> {
+export async function startTemporal(
+  options: TemporalOptions,
+  say: Say,
+  signal: AbortSignal,
+): Promise<ManagedProcess> {
   const server = ManagedProcess.start({
     name: "temporal",
-    program: await temporalBinary(say),
+    program: await temporalBinary(say, signal),
     args: [
       "server",
       "start-dev",

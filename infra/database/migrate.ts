@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type pg from "pg";
+import pg from "pg";
 
 const MIGRATIONS_DIR = join(__dirname, "migrations");
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
@@ -10,15 +10,18 @@ const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 const LOCK = 7_263_001;
 
 /**
- * Applies the numbered SQL files that the database lacks, each in a transaction of its own.
+ * Applies the numbered SQL files that the database lacks, each in a transaction of its own. On a
+ * connection of its own, too: a migration may take longer than the pool lets a statement take.
  *
  * @returns the names of the files applied now.
  * @throws when an applied file has changed since: migrations only append.
  */
-export async function migrate(pool: pg.Pool): Promise<string[]> {
+export async function migrate(connectionString: string): Promise<string[]> {
   const files = (await readdir(MIGRATIONS_DIR)).filter((file) => FILE_NAME.test(file)).sort();
-  const client = await pool.connect();
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: 10_000 });
+  client.on("error", () => undefined); // the query that it breaks says so
   try {
+    await client.connect();
     await client.query("select pg_advisory_lock($1)", [LOCK]);
     await client.query(`create table if not exists migrations (
       name text primary key, digest text not null, applied_at timestamptz not null default now())`);
@@ -38,17 +41,11 @@ export async function migrate(pool: pg.Pool): Promise<string[]> {
     }
     return now;
   } finally {
-    await client.query("select pg_advisory_unlock($1)", [LOCK]).catch(() => undefined);
-    client.release();
+    await client.end();
   }
 }
 
-async function apply(
-  client: pg.PoolClient,
-  file: string,
-  sql: string,
-  digest: string,
-): Promise<void> {
+async function apply(client: pg.Client, file: string, sql: string, digest: string): Promise<void> {
   await client.query("begin");
   try {
     await client.query(sql);

@@ -128,20 +128,27 @@ export async function offerWorker(
   workerId: string,
   userId: string,
   forS: number,
-): Promise<{ status: WorkerStatus } | undefined> {
-  return await maybeOne<{ status: WorkerStatus }>(
+): Promise<{ status: WorkerStatus; available_until: string } | undefined> {
+  return await maybeOne(
     db,
     `update workers set available_until = now() + make_interval(secs => $3)
-     where worker_id = $1 and user_id = $2 returning status`,
+     where worker_id = $1 and user_id = $2 returning status, available_until::text`,
     [workerId, userId, forS],
   );
 }
 
-/** The worker hung up: it may be given nothing until it asks again. */
-export async function withdrawWorkers(db: Queryable, workerIds: string[]): Promise<void> {
-  await execute(db, "update workers set available_until = null where worker_id = any($1)", [
-    workerIds,
-  ]);
+/** The worker hung up: nothing for it until it asks again. If it has done that already, this is void. */
+export async function withdrawOffer(
+  db: Queryable,
+  workerId: string,
+  availableUntil: string,
+): Promise<void> {
+  await execute(
+    db,
+    `update workers set available_until = null
+     where worker_id = $1 and available_until = $2::timestamptz`,
+    [workerId, availableUntil],
+  );
 }
 
 /** The worker delivered: free again, but offered to nobody before it asks. */

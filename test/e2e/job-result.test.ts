@@ -1,0 +1,182 @@
+import { execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { createTenant, type Tenant } from "../support/tenants";
+
+let forge: Forge;
+let other: Tenant;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: "2",
+    FORGE_ASSIGNMENT_TIMEOUT_S: "1",
+    FORGE_TRAIN_NEEDS_GPU: "true",
+  });
+  other = await createTenant(forge, "other");
+});
+
+afterEach(async () => {
+  await forge.proveInvariants();
+  // Workers of one test must not take the jobs of the next.
+  await execute(forge.ctx.pool, "update workers set available_until = null");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+describe("job_result", () => {
+  test("sent again is accepted again, and changes nothing", async () => {
+    const worker = await forge.worker("w-again");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    const answers = await Promise.all([1, 2, 3].map(() => worker.complete(handed)));
+    expect(answers.map((answer) => answer.status)).toEqual([200, 200, 200]);
+    await untilEnded(forge.user, job_id);
+    expect((await worker.complete(handed)).body).toEqual({ job_id, accepted: true });
+    const other = await worker.complete(handed, { metrics: { rows_processed: 999_999 } });
+    expect(other).toMatchObject({ status: 409, body: { error: { code: "stale_attempt" } } });
+    expect(await forge.user.get(`/api/billing/records/${job_id}`)).toMatchObject({
+      total_cost_usd: 0.2,
+    });
+  });
+
+  test("of a worker that lost the job is stale, whoever has it now", async () => {
+    const zombie = await forge.worker("w-zombie");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const lost = await zombie.take();
+    // No heartbeat: after 2 s it is dead and the job is queued again.
+    const heir = await forge.worker("w-heir");
+    heir.beat();
+    const handed = await heir.take();
+    expect(handed).toMatchObject({ job_id, attempt: 2 });
+    expect(handed.output_ids).not.toEqual(lost.output_ids);
+    for (const late of [await zombie.complete(lost), await zombie.complete(lost, { attempt: 2 })]) {
+      expect(late).toMatchObject({ status: 409, body: { error: { code: "stale_attempt" } } });
+    }
+    const { status, commands } = await zombie.heartbeat({ job_id, attempt: 1 });
+    expect(status).toBe("idle");
+    expect(commands).toEqual([{ type: "job_lost", job_id }]);
+    await heir.complete(handed, { metrics: { rows_processed: 5000 } });
+    heir.silence();
+    const job = await untilEnded(forge.user, job_id);
+    expect(job).toMatchObject({ status: "completed", attempts: 2, worker_id: "w-heir" });
+    expect(await forge.user.get(`/api/billing/records/${job_id}`)).toMatchObject({
+      total_cost_usd: 1,
+    });
+  });
+
+  test("of somebody who never had the job is refused", async () => {
+    const worker = await forge.worker("w-owner");
+    const stranger = await forge.worker("w-stranger");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    expect(await stranger.complete(handed)).toMatchObject({
+      status: 409,
+      body: { error: { code: "stale_attempt" } },
+    });
+    const foreign = other.worker("w-other-tenant");
+    await foreign.register();
+    expect(await foreign.complete(handed)).toMatchObject({
+      status: 404,
+      body: { error: { code: "job_not_found" } },
+    });
+    const impostor = other.worker("w-owner");
+    expect((await impostor.register()).status).toBe(409);
+    expect(await impostor.complete(handed)).toMatchObject({
+      status: 404,
+      body: { error: { code: "worker_not_registered" } },
+    });
+    await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("with impossible usage is refused by name, and may be sent again right", async () => {
+    const worker = await forge.worker("w-negative");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    expect(await worker.complete(handed, { metrics: { rows_processed: -1 } })).toMatchObject({
+      status: 400,
+      body: { error: { code: "invalid_request", param: "metrics.rows_processed" } },
+    });
+    expect((await forge.user.job(job_id)).status).toBe("running");
+    expect((await worker.complete(handed)).status).toBe(200);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("that names another job's artifact fails the job", async () => {
+    const worker = await forge.worker("w-thief");
+    const first = await forge.user.submit("audit", AUDIT);
+    await worker.complete(await worker.take(), { result: { dataset_id: "ds_mine" } });
+    await untilEnded(forge.user, first.job_id);
+    const second = await forge.user.submit("audit", AUDIT);
+    await worker.complete(await worker.take(), { result: { dataset_id: "ds_mine" } });
+    expect(await untilEnded(forge.user, second.job_id)).toMatchObject({
+      status: "failed",
+      error_code: "artifact_conflict",
+    });
+  });
+});
+
+describe("attempts", () => {
+  test("a failure is final, with the worker's word", async () => {
+    const worker = await forge.worker("w-fails");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await worker.fail(await worker.take(), { logs_uri: "s3://b/log" });
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "failed",
+      error_code: "job_error",
+      error: "out of luck",
+      logs_uri: "s3://b/log",
+      attempts: 1,
+    });
+    expect((await forge.user.call("GET", `/api/billing/records/${job_id}`)).status).toBe(404);
+  });
+
+  test("a retryable failure is tried again, as often as the job allows", async () => {
+    const worker = await forge.worker("w-retries");
+    worker.beat();
+    const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+    await worker.fail(await worker.take(), { retryable: true });
+    const second = await worker.take();
+    expect(second).toMatchObject({ job_id, attempt: 2 });
+    await worker.fail(second, { retryable: true });
+    worker.silence();
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "failed",
+      error_code: "job_error",
+      attempts: 2,
+    });
+  });
+
+  test("a worker that starts again loses its job at once, one that names it keeps it", async () => {
+    const worker = await forge.worker("w-restarts");
+    worker.beat();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const first = await worker.take();
+    await worker.register(undefined, { boot_id: "b2", job_id, attempt: 1 });
+    expect(await worker.next()).toEqual(first);
+    await worker.register(undefined, { boot_id: "b3" });
+    const again = await worker.take();
+    expect(again).toMatchObject({ job_id, attempt: 2 });
+    await worker.register(undefined, { boot_id: "b3" });
+    expect(await worker.next()).toEqual(again);
+    await worker.complete(again);
+    worker.silence();
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "completed",
+      attempts: 2,
+    });
+  });
+
+  test("one that runs too long times out", async () => {
+    const worker = await forge.worker("w-slow");
+    worker.beat();
+    const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
+    const handed = await worker.take();
+    const job = await untilEnded(forge.user, job_id);
+    expect(job).toMatchObject({ status: "failed", error_code: "timeout" });
+    expect((await worker.complete(handed)).status).toBe(409);
+    worker.silence();
+  });
+});

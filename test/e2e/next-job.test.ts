@@ -1,0 +1,124 @@
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+import { createTenant, type Tenant } from "../support/tenants";
+
+let forge: Forge;
+let other: Tenant;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: "2",
+    FORGE_ASSIGNMENT_TIMEOUT_S: "1",
+    FORGE_TRAIN_NEEDS_GPU: "true",
+  });
+  other = await createTenant(forge, "other");
+});
+
+afterEach(async () => {
+  await forge.proveInvariants();
+  // Workers of one test must not take the jobs of the next.
+  await execute(forge.ctx.pool, "update workers set available_until = null");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+/** Whether the worker may be given a job: it is parked, or asked lately. */
+const parked = (workerId: string, wanted: boolean) => async (): Promise<boolean> => {
+  const rows = await all(
+    forge.ctx.pool,
+    "select from workers where worker_id = $1 and available_until > now()",
+    [workerId],
+  );
+  return (rows.length === 1) === wanted;
+};
+
+describe("next_job", () => {
+  test("asked twice before a result gives the same attempt", async () => {
+    const worker = await forge.worker("w-twice");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const first = await worker.take();
+    const second = await worker.next();
+    expect(second).toEqual(first);
+    expect((await forge.user.job(job_id)).attempts).toBe(1);
+    await worker.complete(first);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("parked before the job exists is woken by its commit", async () => {
+    const worker = await forge.worker("w-parked");
+    const poll = worker.next(20);
+    await waitFor("the poll to be parked", parked("w-parked", true));
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await poll;
+    expect(handed?.job_id).toBe(job_id);
+    if (handed) await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("of a client that hung up takes no job", async () => {
+    const worker = await forge.worker("w-gone");
+    const controller = new AbortController();
+    const poll = fetch(`${forge.stack.apiUrl}/worker/next_job`, {
+      method: "POST",
+      headers: {
+        "x-service-api-key": forge.stack.keys.workerKey,
+        "content-type": "application/json",
+      },
+      body: JSON.stringify({ worker_id: "w-gone", wait_seconds: 30 }),
+      signal: controller.signal,
+    }).catch(() => undefined);
+    await waitFor("the poll to be parked", parked("w-gone", true));
+    controller.abort();
+    await poll;
+    await waitFor("the worker to be withdrawn", parked("w-gone", false));
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const other = await forge.worker("w-here");
+    const handed = await other.take();
+    expect(handed).toMatchObject({ job_id, attempt: 1 });
+    await other.complete(handed);
+    await untilEnded(forge.user, job_id);
+    expect(await worker.next()).toBeUndefined();
+  });
+
+  test("asked again while parked answers the first poll, and the second gets the job", async () => {
+    const worker = await forge.worker("w-double");
+    const first = worker.next(30);
+    await waitFor("the poll to be parked", parked("w-double", true));
+    const second = worker.next(30);
+    expect(await first).toBeUndefined();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await second;
+    expect(handed).toMatchObject({ job_id, attempt: 1 });
+    if (handed) await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("an assignment that is not fetched goes back, uncounted", async () => {
+    await forge.worker("w-forgetful").then((worker) => worker.next());
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await untilStatus(forge.user, job_id, ["assigned"]);
+    const other = await forge.worker("w-awake");
+    const handed = await other.take();
+    expect(handed).toMatchObject({ job_id, attempt: 1 });
+    await other.complete(handed);
+    expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
+  });
+
+  test("gives train to GPU workers only, and nobody another tenant's jobs", async () => {
+    const cpu = await forge.worker("w-cpu");
+    const foreign = other.worker("w-foreign");
+    await foreign.register({ name: "NVIDIA A100", memory_gb: 80 });
+    const { job_id } = await forge.user.submit("train", { dataset_id: "d", model: "m" });
+    expect(await cpu.next()).toBeUndefined();
+    expect(await foreign.next()).toBeUndefined();
+    const gpu = await forge.worker("w-gpu", { name: "NVIDIA H100", memory_gb: 80 });
+    const handed = await gpu.take();
+    expect(handed.job_id).toBe(job_id);
+    await gpu.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+});

@@ -1,0 +1,22 @@
+import { ApiClient } from "../../dev/api-client";
+import { createKey, ensureUser } from "../../infra/database/keys";
+import type { Forge } from "./forge";
+import { TestWorker } from "./test-worker";
+
+export interface Tenant {
+  user: ApiClient;
+  /** A worker that speaks with this tenant's worker key; not registered yet. */
+  worker(id: string): TestWorker;
+}
+
+/** Another tenant beside the stack's own user. */
+export async function createTenant(forge: Forge, userId: string): Promise<Tenant> {
+  const { pool } = forge.ctx;
+  await ensureUser(pool, userId, userId);
+  const client = async (scope: "user" | "worker"): Promise<ApiClient> => {
+    const { key } = await createKey(pool, { userId, scope, name: scope, madeByAdmin: false });
+    return new ApiClient(forge.stack.apiUrl, key);
+  };
+  const [user, worker] = [await client("user"), await client("worker")];
+  return { user, worker: (id) => new TestWorker(worker, id) };
+}
