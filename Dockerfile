@@ -1,7 +1,5 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /forge
-COPY package.json package-lock.json .npmrc ./
-RUN npm ci --no-audit --no-fund
 COPY . .
 RUN npm run build && npm prune --omit=dev --omit=optional
 

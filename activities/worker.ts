@@ -12,10 +12,11 @@ const DRAIN_MS = 5_000;
 /** Sends Temporal's own log lines, workflow logs among them, through ours. Once per process. */
 function installRuntime(logger: Logger): void {
   Runtime.install({
-    logger: new DefaultLogger("WARN", ({ level, message, meta }) => {
+    logger: new DefaultLogger("INFO", ({ level, message, meta }) => {
       const line = { ...meta, source: "temporal" };
       if (level === "ERROR") logger.error(line, message);
-      else logger.warn(line, message);
+      else if (level === "WARN") logger.warn(line, message);
+      else logger.info(line, message);
     }),
     shutdownSignals: [],
   });

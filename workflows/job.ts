@@ -1,6 +1,7 @@
 import {
   ApplicationFailure,
   CancellationScope,
+  log,
   proxyActivities,
   proxyLocalActivities,
 } from "@temporalio/workflow";
@@ -9,7 +10,10 @@ import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/job-workfl
 import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/states";
 import { attemptActivityId } from "../core/workflow-ids";
 
-/** Activities here fail only when Postgres or the store is away, so they are tried until it is back. */
+/**
+ * Activities here fail only when Postgres or the store is away, so they are tried until it is back, and
+ * no error type is exempt: a job must not end because we could not write how it ended.
+ */
 const untilItWorks = {
   initialInterval: "500ms",
   backoffCoefficient: 2,
@@ -52,6 +56,12 @@ async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
     if (attempt > 1) await regular.queueAttempt(job);
     const report = await awaitAttempt(job);
     if ("status" in report) return report;
+    log.info("attempt ended", {
+      job_id: job.jobId,
+      attempt,
+      request_id: job.requestId,
+      outcome: report.outcome,
+    });
     if (report.outcome === "completed") {
       await soonOrLater("billJob", job);
       await soonOrLater("finishJob", job);

@@ -1,7 +1,7 @@
-import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { killGroup } from "./process";
+import { startTime } from "./process-table";
 
 interface Recorded {
   name: string;
@@ -42,18 +42,4 @@ export function endLeftovers(home: string): string[] {
   for (const { pid } of leftovers) killGroup(pid);
   forgetProcesses(home);
   return leftovers.map(({ name }) => name);
-}
-
-/** When a process started, in its system's own words; "" if there is none. Ids alone are used again. */
-function startTime(pid: number): string {
-  try {
-    if (process.platform === "linux") {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      // The 22nd field; the 2nd, a name in parentheses, may itself contain blanks.
-      return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
-    }
-    return execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
-  } catch {
-    return "";
-  }
 }

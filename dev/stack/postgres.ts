@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { chownSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { chownSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import pg from "pg";
 import { type Command, ManagedProcess } from "./process";
+import { processesIn, startTime } from "./process-table";
 import { waitFor } from "./wait";
 
 const run = promisify(execFile);
@@ -22,6 +23,7 @@ export const postgresUrl = (port: number, password: string, database: string): s
 export async function startPostgres(options: PostgresOptions): Promise<ManagedProcess> {
   const account = process.getuid?.() === 0 ? await unprivilegedAccount() : undefined;
   if (!existsSync(join(options.dataDir, "PG_VERSION"))) await initialise(options, account);
+  await clearStaleLock(options.dataDir);
   const command = asUser(account, binary("postgres"), [
     "-D",
     options.dataDir,
@@ -66,6 +68,19 @@ async function initialise(options: PostgresOptions, account: Account | undefined
   } finally {
     rmSync(passwordFile, { force: true });
   }
+}
+
+/**
+ * After a SIGKILL: waits for the last of its processes to end, and removes a lock whose owner has
+ * ended. Postgres itself would take one that nobody has waited for (in a container without an init)
+ * for a running server.
+ */
+async function clearStaleLock(dataDir: string): Promise<void> {
+  const lock = join(dataDir, "postmaster.pid");
+  if (!existsSync(lock)) return;
+  await waitFor("the last server on this data to end", () => processesIn(dataDir).length === 0);
+  const owner = Number(readFileSync(lock, "utf8").split("\n", 1)[0]);
+  if (startTime(owner) === "") rmSync(lock);
 }
 
 async function ensureDatabase({ port, password }: PostgresOptions): Promise<true> {

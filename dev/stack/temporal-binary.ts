@@ -88,7 +88,7 @@ async function buildWithGo(target: string, say: Say, signal?: AbortSignal): Prom
   });
   const progress = setInterval(() => {
     const seconds = Math.round((performance.now() - started) / 1000);
-    say(`  building Temporal: ${steps} of about 1900 steps, ${seconds} s`);
+    say(`  building Temporal: ${steps} of about 1950 steps, ${seconds} s`);
   }, 10_000);
   try {
     const code = await new Promise<number | null>((resolve) => {

@@ -1,0 +1,35 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
+
+/**
+ * When a process started, in its system's own words; "" if there is none. Ids alone are used again.
+ */
+export function startTime(pid: number): string {
+  try {
+    if (process.platform === "linux") {
+      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+      // From the 3rd field on; the 2nd, a name in parentheses, may itself contain blanks.
+      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      // One that has ended, and that nobody has waited for, is still listed.
+      return fields[0] === "Z" ? "" : (fields[19] ?? "");
+    }
+    return execFileSync("ps", ["-o", "lstart=", "-p", String(pid)], { encoding: "utf8" }).trim();
+  } catch {
+    return "";
+  }
+}
+
+/** Processes that work in a directory, as all of Postgres' do in its data directory. Linux only. */
+export function processesIn(directory: string): number[] {
+  if (process.platform !== "linux") return [];
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === directory && startTime(pid) !== "";
+      } catch {
+        return false; // it ended meanwhile, or is not ours to look at
+      }
+    });
+}
