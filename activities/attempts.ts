@@ -25,10 +25,11 @@ export function createAttemptActivities(ctx: Context) {
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
-      if (!row)
-        throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
-      const end = endOf(row.job_status, row.job_error_code) ?? attemptEndOf(row);
+      const end = row && (endOf(row.job_status, row.job_error_code) ?? attemptEndOf(row));
       if (end) return end;
+      if (!row?.is_there) {
+        throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
+      }
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();
     },

@@ -17,8 +17,9 @@ export function createManifestActivities(ctx: Context) {
   return {
     /**
      * Writes the billing file and the manifest beside the artifact, then, in one statement, the
-     * registry entry and `completed`: whoever sees `completed` finds all of them. Idempotent, because
-     * a file that is there already stays, and its text is what the registry gets.
+     * registry entry and `completed`: whoever sees `completed` finds all of them. Idempotent: the
+     * same facts give the same bytes, so that writing them again, or over what a worker left under
+     * that name, changes nothing.
      */
     async finishJob(input: AttemptInput): Promise<void> {
       const { jobId, attempt } = input;
@@ -28,8 +29,9 @@ export function createManifestActivities(ctx: Context) {
       const artifactId = facts.artifact_id;
       const prefix = artifactPrefix(facts.job_type, artifactId);
       const files = (await ctx.store.list(prefix)).filter((file) => file.path !== MANIFEST);
-      const [manifest] = await Promise.all([
-        writeJson(ctx, `${prefix}${MANIFEST}`, manifestOf(facts, files)),
+      const manifest = manifestOf(facts, files);
+      await Promise.all([
+        writeJson(ctx, `${prefix}${MANIFEST}`, manifest),
         writeJson(ctx, billingRecordKey(facts.user_id, jobId), presentBillingRecord(facts)),
       ]);
       const size = files.reduce((sum, file) => sum + file.sizeBytes, 0);
@@ -63,14 +65,6 @@ function manifestOf(facts: CompletionFacts, files: StoredObject[]): Manifest {
   });
 }
 
-async function writeJson(
-  ctx: Context,
-  key: string,
-  value: Record<string, unknown>,
-): Promise<Manifest> {
-  const stored = await ctx.store.putIfAbsent(
-    key,
-    Buffer.from(`${JSON.stringify(value, null, 2)}\n`),
-  );
-  return JSON.parse(stored.toString("utf8")) as Manifest;
+async function writeJson(ctx: Context, key: string, value: Manifest): Promise<void> {
+  await ctx.store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
 }

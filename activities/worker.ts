@@ -13,7 +13,8 @@ const DRAIN_MS = 5_000;
 function installRuntime(logger: Logger): void {
   Runtime.install({
     logger: new DefaultLogger("INFO", ({ level, message, meta }) => {
-      const line = { ...meta, source: "temporal" };
+      const { error, ...rest } = meta ?? {};
+      const line = { ...rest, ...(error === undefined ? {} : { err: error }), source: "temporal" };
       if (level === "ERROR") logger.error(line, message);
       else if (level === "WARN") logger.warn(line, message);
       else logger.info(line, message);

@@ -10,7 +10,7 @@ import { transaction } from "../infra/database/transaction";
 import { listHeartbeats, markDead, releaseWorker } from "../infra/database/workers";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-import { loseHeldAttempt, OUTCOME_LEASE_S } from "./lose-attempt";
+import { lockWorkerHolding, loseHeldAttempt, OUTCOME_LEASE_S } from "./lose-attempt";
 import { SilenceWatch } from "./silence-watch";
 
 /** The worker was heard after all: nothing of its burial may stay. */
@@ -66,9 +66,10 @@ export class FleetMonitor implements Part {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
       const lost = await transaction(this.ctx.pool, async (db) => {
-        const held = await loseHeldAttempt(db, workerId, reason, async () => true);
+        const { lost } = await loseHeldAttempt(db, workerId, reason, async () => true);
+        await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
-        return held;
+        return lost;
       });
       this.ctx.logger.warn(
         { worker_id: workerId, lost_job: lost?.job_id },

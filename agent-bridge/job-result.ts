@@ -24,7 +24,7 @@ import { OUTCOME_LEASE_S } from "./lose-attempt";
 const common = {
   worker_id: z.string().min(1).max(128),
   job_id: z.string().min(1).max(128),
-  attempt: z.int().min(1).nullish(),
+  attempt: z.int().min(1).max(1_000).nullish(),
   metrics: z.record(z.string(), z.json()).default({}),
   logs_uri: z.string().max(2048).nullish(),
 };
@@ -84,7 +84,8 @@ async function accept(
   const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
   const worker = await lockWorker(db, workerId);
   if (worker?.user_id !== request.principal.userId) throw notRegistered(workerId);
-  if (!job || (!attempt && job.user_id !== request.principal.userId)) {
+  const isKnown = job?.user_id === request.principal.userId || attempt !== undefined;
+  if (!job || !(isKnown || (await lockAttemptOf(db, jobId, workerId, null)))) {
     throw new NotFound("job", jobId, "job_id");
   }
   const digest = digestOf(given);

@@ -1,5 +1,6 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
 import { JOB_WORKFLOW, type JobWorkflowInput } from "../core/job-workflow";
-import { jobWorkflowId } from "../core/workflow-ids";
+import { attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { searchAttributeKeys } from "../infra/temporal";
@@ -32,4 +33,52 @@ export async function startJobWorkflow(
       { key: searchAttributeKeys.userId, value: job.user_id },
     ],
   });
+}
+
+/**
+ * Compares a job's workflow with the latest attempt that Postgres knows, and starts it again where the
+ * two have parted: it was closed or is gone, or it waits for another attempt than the latest (one of
+ * them came back from a crash with less than it had). A new run goes through the attempts that Postgres
+ * has and meets it there.
+ *
+ * @returns whether the workflow that runs waits for the latest attempt right now.
+ */
+export async function reconcileWorkflow(
+  ctx: Context,
+  job: Startable,
+  latestAttempt: number,
+): Promise<boolean> {
+  const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(job.job_id));
+  const awaited = await awaitedAttempts(() => handle.describe());
+  if (awaited === undefined) {
+    ctx.logger.warn({ job_id: job.job_id }, "its workflow is gone; starting it again");
+    await startJobWorkflow(ctx, job, "again");
+    return false;
+  }
+  if (awaited.some((attempt) => attempt !== latestAttempt)) {
+    ctx.logger.warn({ job_id: job.job_id, awaited }, "its workflow waits for another attempt");
+    await handle.terminate("waits for another attempt than the database's; started again");
+    await startJobWorkflow(ctx, job, "again");
+    return false;
+  }
+  return awaited.length > 0;
+}
+
+interface Described {
+  status: { name: string };
+  raw: { pendingActivities?: { activityId?: string | null }[] | null };
+}
+
+/** The attempts that a running workflow waits for; undefined when it is closed or never was. */
+async function awaitedAttempts(describe: () => Promise<Described>): Promise<number[] | undefined> {
+  try {
+    const { status, raw } = await describe();
+    if (status.name !== "RUNNING") return undefined;
+    return (raw.pendingActivities ?? [])
+      .map(({ activityId }) => attemptOfActivityId(activityId ?? ""))
+      .filter((attempt) => attempt !== undefined);
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
 }

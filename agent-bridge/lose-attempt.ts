@@ -7,6 +7,7 @@ import {
 } from "../infra/database/attempts";
 import { lockJob, returnToPending } from "../infra/database/jobs";
 import type { Queryable } from "../infra/database/pool";
+import { lockWorker } from "../infra/database/workers";
 
 /** For how long the process that ended an attempt alone may tell Temporal, in seconds. */
 export const OUTCOME_LEASE_S = 5;
@@ -18,28 +19,43 @@ class HoldingChanged extends Error {
 }
 
 /**
+ * Takes the worker's lock, last of the three, and makes sure that it holds what we think: the scheduler
+ * may have assigned to it while we waited. Whatever writes its status comes after this, in a statement
+ * of its own, whose snapshot is then no older than the lock.
+ */
+export async function lockWorkerHolding(
+  db: Queryable,
+  workerId: string,
+  expectedJobId: string | undefined,
+): Promise<void> {
+  await lockWorker(db, workerId);
+  const held = await findHeldAttempt(db, workerId);
+  if (held?.job_id !== expectedJobId) throw new HoldingChanged();
+}
+
+/**
  * Takes from a worker the attempt that it holds: one that runs is lost, one that was never fetched
  * goes back to the queue uncounted. Locks job, then attempt, then (by the caller) the worker.
  *
  * @param decide asked with job and attempt locked; false leaves everything as it is.
- * @returns the attempt that was lost, if any.
+ * @returns the attempt that was lost, and the job that the worker keeps, if any.
  */
 export async function loseHeldAttempt(
   db: Queryable,
   workerId: string,
   reason: string,
   decide: (held: AttemptRow) => Promise<boolean>,
-): Promise<AttemptRow | undefined> {
+): Promise<{ lost?: AttemptRow; keeps?: string }> {
   const seen = await findHeldAttempt(db, workerId);
-  if (!seen) return undefined;
+  if (!seen) return {};
   const job = await lockJob(db, seen.job_id);
   const held = await lockHeldAttempt(db, workerId);
   // It ended between the look and the lock, and the worker took up another job since.
   if (!job || held?.job_id !== seen.job_id) throw new HoldingChanged();
-  if (!(await decide(held))) return undefined;
+  if (!(await decide(held))) return { keeps: held.job_id };
   if (held.state === "assigned") {
     await unassign(db, held.job_id, workerId);
-    return undefined;
+    return {};
   }
   await endAttempt(db, {
     jobId: held.job_id,
@@ -49,5 +65,5 @@ export async function loseHeldAttempt(
     leaseS: OUTCOME_LEASE_S,
   });
   if (job.attempts < job.max_attempts) await returnToPending(db, held.job_id);
-  return held;
+  return { lost: held };
 }

@@ -40,9 +40,33 @@ async function nextJob(
   workerId: string,
   waitS: number,
 ): Promise<HandOut | undefined> {
-  const hungUp = hangUpSignal(request);
+  const { signal: hungUp, release } = watchForHangUp(request);
+  try {
+    return await pollUntil(
+      ctx,
+      scheduler,
+      waiters,
+      request.principal.userId,
+      workerId,
+      waitS,
+      hungUp,
+    );
+  } finally {
+    release();
+  }
+}
+
+async function pollUntil(
+  ctx: Context,
+  scheduler: Scheduler,
+  waiters: Waiters,
+  userId: string,
+  workerId: string,
+  waitS: number,
+  hungUp: AbortSignal,
+): Promise<HandOut | undefined> {
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const offer = await offerWorker(ctx.pool, workerId, request.principal.userId, waitS + OFFER_S);
+  const offer = await offerWorker(ctx.pool, workerId, userId, waitS + OFFER_S);
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle";
   for (;;) {
@@ -73,12 +97,17 @@ async function nextJob(
   }
 }
 
-/** Aborts when the client's connection closes: a client that vanished must not be given a job. */
-function hangUpSignal(request: ForgeRequest): AbortSignal {
+/**
+ * A signal that aborts when the client's connection closes: a client that vanished must not be given a
+ * job. Connections are kept alive over many polls, so each poll lets go of the one it came by.
+ */
+function watchForHangUp(request: ForgeRequest): { signal: AbortSignal; release(): void } {
   const controller = new AbortController();
-  if (request.raw.socket.destroyed) controller.abort();
-  request.raw.socket.once("close", () => controller.abort());
-  return controller.signal;
+  const { socket } = request.raw;
+  const onClose = (): void => controller.abort();
+  if (socket.destroyed) onClose();
+  socket.once("close", onClose);
+  return { signal: controller.signal, release: () => socket.off("close", onClose) };
 }
 
 function present(job: HandOut) {

@@ -8,7 +8,7 @@ import type { Route } from "../infra/http/app";
 import type { Principal } from "../infra/http/principal";
 import { parse } from "../infra/http/validation";
 import { newId } from "../infra/ids";
-import { loseHeldAttempt } from "./lose-attempt";
+import { lockWorkerHolding, loseHeldAttempt } from "./lose-attempt";
 
 const WORKER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
@@ -59,13 +59,19 @@ async function register(
   principal: Principal,
 ): Promise<string> {
   const { registered, lost } = await transaction(ctx.pool, async (db) => {
-    const lost = await loseHeldAttempt(db, workerId, "its worker started again", async (held) => {
-      const known = await lockWorker(db, workerId);
-      const isOwner = known?.user_id === principal.userId;
-      const sameBoot = given.boot_id !== undefined && known?.boot_id === given.boot_id;
-      const namesIt = given.job_id === held.job_id && given.attempt === held.attempt;
-      return isOwner && !sameBoot && !namesIt;
-    });
+    const { lost, keeps } = await loseHeldAttempt(
+      db,
+      workerId,
+      "its worker started again",
+      async (held) => {
+        const known = await lockWorker(db, workerId);
+        const isOwner = known?.user_id === principal.userId;
+        const sameBoot = given.boot_id !== undefined && known?.boot_id === given.boot_id;
+        const namesIt = given.job_id === held.job_id && given.attempt === held.attempt;
+        return isOwner && !sameBoot && !namesIt;
+      },
+    );
+    await lockWorkerHolding(db, workerId, keeps);
     const registered = await upsertWorker(db, {
       workerId,
       userId: principal.userId,

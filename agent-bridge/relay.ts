@@ -1,9 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import {
-  ActivityNotFoundError,
-  WorkflowExecutionAlreadyStartedError,
-  WorkflowNotFoundError,
-} from "@temporalio/client";
+import { ActivityNotFoundError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
 import { attemptActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
@@ -18,7 +14,7 @@ import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { OutboxRow } from "../infra/signals";
 import { isRefused, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
-import { startJobWorkflow } from "./job-workflows";
+import { reconcileWorkflow, startJobWorkflow } from "./job-workflows";
 
 const SWEEP_MS = 500;
 /** A new job's hand-out goes first: the worker waits for it, while nobody waits for the workflow. */
@@ -136,19 +132,8 @@ export class Relay implements Part {
       if (!(error instanceof ActivityNotFoundError)) throw error;
     }
     // Not scheduled yet, done already, or no such workflow: only a look can tell.
-    if (await this.isRunning(workflowId)) return false;
-    await startJobWorkflow(this.ctx, debt, "again");
+    await reconcileWorkflow(this.ctx, debt, debt.attempt);
     return false;
-  }
-
-  private async isRunning(workflowId: string): Promise<boolean> {
-    try {
-      const { status } = await this.ctx.temporal.workflow.getHandle(workflowId).describe();
-      return status.name === "RUNNING";
-    } catch (error) {
-      if (error instanceof WorkflowNotFoundError) return false;
-      throw error;
-    }
   }
 
   private async onFailure(debt: Debt, error: unknown): Promise<void> {

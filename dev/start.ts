@@ -5,10 +5,16 @@ import { Stack } from "./stack/stack";
 
 const RESTART_MS = 1_000;
 
+function wholeNumber(name: string, byDefault: number): number {
+  const text = process.env[name] || String(byDefault);
+  if (!/^\d{1,5}$/.test(text)) throw new Error(`${name} must be a whole number, not "${text}"`);
+  return Number(text);
+}
+
 /** `npm start`: a whole Forge on this machine, until Ctrl-C. */
 async function main(): Promise<void> {
-  const agents = Number(process.env.FORGE_AGENTS ?? "1");
-  const port = Number(process.env.FORGE_PORT ?? "8080");
+  const agents = wholeNumber("FORGE_AGENTS", 1);
+  const port = wholeNumber("FORGE_PORT", 8080);
   const stack = new Stack({ home: process.env.FORGE_HOME ?? ".forge", port, agents });
   let stopping: Promise<void> | undefined;
   const stop = (): void => {

@@ -46,9 +46,12 @@ const variables = {
   FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
     "an assignment not fetched for longer goes back to the queue, in seconds",
   ),
-  FORGE_JOB_TIMEOUT_S: seconds(7 * 86_400).describe(
-    "longest an attempt may run where its job doesn't say, in seconds",
-  ),
+  FORGE_JOB_TIMEOUT_S: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(7 * 86_400)
+    .describe("longest an attempt may run where its job doesn't say, in seconds"),
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
@@ -63,6 +66,12 @@ const variables = {
     .positive()
     .default(1024 * 1024)
     .describe("largest request body, in bytes"),
+  FORGE_MAX_JSON_DEPTH: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(32)
+    .describe("deepest nesting of a request body"),
   FORGE_MAX_RESULT_BYTES: z.coerce
     .number()
     .int()
@@ -82,7 +91,12 @@ const STACK_VARIABLES = [
 
 const schema = z.object(variables).transform((env) => ({
   home: resolve(env.FORGE_HOME),
-  http: { host: env.FORGE_HOST, port: env.FORGE_PORT, maxBodyBytes: env.FORGE_MAX_BODY_BYTES },
+  http: {
+    host: env.FORGE_HOST,
+    port: env.FORGE_PORT,
+    maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
+    maxJsonDepth: env.FORGE_MAX_JSON_DEPTH,
+  },
   database: {
     url: env.FORGE_DATABASE_URL,
     poolSize: env.FORGE_DATABASE_POOL,

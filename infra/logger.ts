@@ -2,12 +2,23 @@ import pino from "pino";
 
 export type Logger = pino.Logger;
 
+/**
+ * An error without the rest of what it carries: Postgres adds the row that it refused, which is a
+ * user's data.
+ */
+function describeError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = "code" in error ? { code: error.code } : {};
+  return { type: error.name, message: error.message, stack: error.stack, ...code };
+}
+
 /** One JSON line an event on stdout. Keys never reach a log, however they were sent. */
 export function createLogger(level: string): Logger {
   return pino({
     level,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
+    serializers: { err: describeError },
     formatters: { level: (label) => ({ level: label }) },
     redact: {
       paths: ["*.authorization", '*["x-service-api-key"]', "req.headers", "*.api_key", "*.key"],

@@ -1,12 +1,24 @@
 import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import pg from "pg";
+import { z } from "zod";
 import { execute } from "./database/pool";
 import type { Logger } from "./logger";
 
 const CHANNEL = "forge";
 const RECONNECT_MS = 500;
 const COALESCE_MS = 2;
+
+/** Whatever else is said on the channel is not for us. */
+const notification = z.object({ from: z.string(), assigned: z.array(z.string()) });
+
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
 
 /** A row of the outbox that was just committed. */
 export interface OutboxRow {
@@ -107,7 +119,8 @@ export class Signals extends EventEmitter<SignalEvents> {
   }
 
   private receive(payload: string): void {
-    const message = JSON.parse(payload) as { from: string; assigned: string[] };
-    if (message.from !== this.self) this.emit("assigned", message.assigned);
+    const message = notification.safeParse(safeJson(payload));
+    if (!message.success || message.data.from === this.self) return;
+    this.emit("assigned", message.data.assigned);
   }
 }

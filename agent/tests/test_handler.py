@@ -11,7 +11,13 @@ from typing import Any
 
 import pytest
 
-from forge_agent.handler import Handler, HandlerFailed, HandlerStopped
+from forge_agent.handler import (
+    Handler,
+    HandlerFailed,
+    HandlerStopped,
+    require_sendable,
+    sendable_text,
+)
 
 JOB: dict[str, Any] = {
     "job_id": "job_1",
@@ -106,3 +112,14 @@ def _wait_until(holds: Any, timeout_s: float = 10) -> None:  # noqa: ANN401 - a 
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", "a\0b", {"\0": 1}])
+def test_what_cannot_be_sent_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        require_sendable({"result": [value]})
+
+
+def test_any_text_can_be_made_sendable() -> None:
+    require_sendable(sendable_text("loss\0 \ud800 ok ü"))
+    assert sendable_text("ok ü") == "ok ü"

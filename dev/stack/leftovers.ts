@@ -26,6 +26,23 @@ export function forgetProcesses(home: string): void {
 }
 
 /**
+ * Makes a home this process' own: ends what a killed stack left running there, and notes ourselves.
+ *
+ * @returns the names of what was ended.
+ * @throws when another stack runs on the home, or starts on it at this moment.
+ */
+export function claimHome(home: string): string[] {
+  const ended = endLeftovers(home);
+  const ourselves = { name: STACK, pid: process.pid, startedAt: startTime(process.pid) };
+  try {
+    writeFileSync(fileOf(home), JSON.stringify([ourselves]), { flag: "wx" });
+  } catch {
+    throw new Error(`a stack is starting on ${home} already`);
+  }
+  return ended;
+}
+
+/**
  * Ends what a killed stack left running on this home; the names of what was ended.
  *
  * @throws when the stack itself still runs.

@@ -14,6 +14,8 @@ interface PostgresOptions {
   port: number;
   password: string;
   logFile: string;
+  /** Told before it is ready, so that it can be ended whatever happens meanwhile. */
+  onSpawn(process: ManagedProcess): void;
 }
 
 export const postgresUrl = (port: number, password: string, database: string): string =>
@@ -34,6 +36,7 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
     ...setting("max_connections", "200"),
   ]);
   const server = ManagedProcess.start({ ...command, name: "postgres", logFile: options.logFile });
+  options.onSpawn(server);
   await waitFor("Postgres", () => ensureDatabase(options), { process: server });
   return server;
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { migrate } from "../../infra/database/migrate";
-import { endLeftovers, forgetProcesses, recordProcesses } from "./leftovers";
+import { claimHome, forgetProcesses, recordProcesses } from "./leftovers";
 import { checkoutRoot } from "./paths";
 import { postgresUrl, startPostgres } from "./postgres";
 import { ManagedProcess } from "./process";
@@ -44,8 +44,7 @@ export class Stack {
     this.home = resolve(options.home);
     this.say = options.say ?? sayOnStderr;
     mkdirSync(this.home, { recursive: true });
-    for (const name of endLeftovers(this.home))
-      this.say(`Ended ${name} of a stack that was killed`);
+    for (const name of claimHome(this.home)) this.say(`Ended ${name} of a stack that was killed`);
     this.secrets = loadSecrets(this.home);
   }
 
@@ -96,28 +95,34 @@ export class Stack {
 
   async startPostgres(): Promise<void> {
     this.say("Starting Postgres …");
-    this.postgres = await startPostgres({
+    await startPostgres({
       dataDir: join(this.home, "postgres"),
       port: this.ports.postgres,
       password: this.secrets.postgresPassword,
       logFile: this.logFile("postgres"),
+      onSpawn: (server) => {
+        this.postgres = server;
+        this.record();
+      },
     });
-    this.record();
   }
 
   async startTemporal(): Promise<void> {
     this.say("Starting Temporal …");
-    this.temporal = await startTemporal(
+    await startTemporal(
       {
         databaseFile: join(this.home, "temporal.db"),
         port: this.ports.temporal,
         uiPort: this.ports.ui,
         logFile: this.logFile("temporal"),
+        onSpawn: (server) => {
+          this.temporal = server;
+          this.record();
+        },
       },
       this.say,
       this.stopping.signal,
     );
-    this.record();
   }
 
   async startServer(): Promise<void> {

@@ -9,6 +9,8 @@ interface TemporalOptions {
   port: number;
   uiPort: number;
   logFile: string;
+  /** Told before it is ready, so that it can be ended whatever happens meanwhile. */
+  onSpawn(process: ManagedProcess): void;
 }
 
 /** A dev server's defaults throttle one that has a single shard and a single user: see docs/operating.md. */
@@ -49,6 +51,7 @@ export async function startTemporal(
     ],
     logFile: options.logFile,
   });
+  options.onSpawn(server);
   await waitForTemporal(`127.0.0.1:${options.port}`, server);
   return server;
 }

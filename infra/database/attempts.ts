@@ -42,6 +42,8 @@ export function attemptEndOf(
 export interface AttemptState extends Pick<AttemptRow, "outcome" | "retryable" | "error_code"> {
   job_status: JobStatus;
   job_error_code: ErrorCode | null;
+  /** False: no such attempt, as when its job ended before it was queued. */
+  is_there: boolean;
 }
 
 export async function findAttemptState(
@@ -52,8 +54,9 @@ export async function findAttemptState(
   return await maybeOne<AttemptState>(
     db,
     `select a.outcome, a.retryable, a.error_code, j.status as job_status,
-            j.error_code as job_error_code
-     from attempts a join jobs j using (job_id) where a.job_id = $1 and a.attempt = $2`,
+            j.error_code as job_error_code, a.job_id is not null as is_there
+     from jobs j left join attempts a on a.job_id = j.job_id and a.attempt = $2
+     where j.job_id = $1`,
     [jobId, attempt],
   );
 }
@@ -156,7 +159,18 @@ export interface HandOut {
  * gives the same answer. The job row is taken first, then the attempt, as everywhere.
  */
 export async function handOut(db: Queryable, workerId: string): Promise<HandOut | undefined> {
-  return await maybeOne<HandOut>(
+  for (;;) {
+    const found = await tryHandOut(db, workerId);
+    // Another poll of this worker started it while we waited for the job's lock: now it runs.
+    if (!found || found.is_running) return found;
+  }
+}
+
+async function tryHandOut(
+  db: Queryable,
+  workerId: string,
+): Promise<(HandOut & { is_running: boolean }) | undefined> {
+  return await maybeOne(
     db,
     `with held as (
        select job_id, attempt, state from attempts
@@ -173,9 +187,9 @@ export async function handOut(db: Queryable, workerId: string): Promise<HandOut 
        from job
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
        returning a.job_id)
-     select j.job_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids
-     from held join jobs j using (job_id) join attempts a using (job_id, attempt)
-     where held.state = 'running' or held.job_id in (select job_id from started)`,
+     select j.job_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
+            held.state = 'running' or held.job_id in (select job_id from started) as is_running
+     from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
     [workerId],
   );
 }
@@ -230,7 +244,7 @@ export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boo
 
 /** Takes back an assignment that was never fetched; the attempt keeps its number, uncounted. */
 export async function unassign(db: Queryable, jobId: string, workerId: string): Promise<boolean> {
-  const changed = await execute(
+  const row = await maybeOne(
     db,
     `with job as (
        update jobs set status = 'pending', worker_id = null
@@ -238,12 +252,14 @@ export async function unassign(db: Queryable, jobId: string, workerId: string): 
      returned as (
        update attempts a set state = 'queued', worker_id = null, assigned_at = null
        from job where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $2
-       returning a.job_id)
-     update workers set status = 'idle', available_until = null
-     where worker_id = $2 and status = 'busy' and exists (select from returned)`,
+       returning a.job_id),
+     freed as (
+       update workers set status = 'idle', available_until = null
+       where worker_id = $2 and status = 'busy' and exists (select from returned))
+     select job_id from returned`,
     [jobId, workerId],
   );
-  return changed === 1;
+  return row !== undefined;
 }
 
 export interface OverdueAttempt {

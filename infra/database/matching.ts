@@ -18,6 +18,10 @@ export interface MatchedPair {
 const FITS = `(w.shared or w.user_id = q.user_id) and w.gpu_count >= q.req_gpu_count
               and w.gpu_memory_gb >= q.req_memory_gb and w.gpu_tokens @> q.req_gpu_tokens`;
 
+/** One worker whose status were wrong must not make every pass fail on the unique index. */
+const HELD = `select from attempts held
+  where held.worker_id = w.worker_id and held.state in ('assigned', 'running')`;
+
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
  *
@@ -28,8 +32,8 @@ const FITS = `(w.shared or w.user_id = q.user_id) and w.gpu_count >= q.req_gpu_c
  */
 const MATCH = `
 with recursive idle as materialized (
-  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens from workers
-  where status = 'idle' and available_until > now()),
+  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens from workers w
+  where status = 'idle' and available_until > now() and not exists (${HELD})),
 shapes (shape) as (
   (select shape from attempts where state = 'queued' order by shape limit 1)
   union all
@@ -70,7 +74,7 @@ locked_attempts as materialized (
   where a.state = 'queued' order by p.job_id for no key update of a),
 locked as materialized (
   select p.* from locked_attempts p join workers w using (worker_id)
-  where w.status = 'idle' and w.available_until > now()
+  where w.status = 'idle' and w.available_until > now() and not exists (${HELD})
   order by p.worker_id for no key update of w),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id

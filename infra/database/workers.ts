@@ -71,7 +71,8 @@ export async function upsertWorker(
        shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
        tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
        gpu_memory_gb = excluded.gpu_memory_gb, gpu_tokens = excluded.gpu_tokens,
-       heartbeat_seq = w.heartbeat_seq + 1, last_heartbeat_at = now(), available_until = null,
+       heartbeat_seq = w.heartbeat_seq + 1, last_heartbeat_at = now(),
+       available_until = case when w.boot_id = excluded.boot_id then w.available_until end,
        status_reason = null,
        status = case when exists (select from attempts a where a.worker_id = w.worker_id
                                   and a.state in ('assigned', 'running')) then 'busy' else 'idle' end

@@ -10,6 +10,7 @@ import { ForgeError } from "../../core/errors";
 import type { Scope } from "../api-keys";
 import type { Context } from "../context";
 import { newId } from "../ids";
+import { checkBody } from "./body";
 import { sendError } from "./errors";
 import { authenticate, type Principal, requireScope } from "./principal";
 
@@ -55,19 +56,22 @@ export async function createApp(
       return typeof given === "string" && SANE_REQUEST_ID.test(given) ? given : newId("req");
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    // A path that can't be decoded has no route to run the hooks of; the key still comes first.
+    frameworkErrors: (_error, request, reply) => {
+      authenticate(ctx.pool, request.headers)
+        .then(() => sendError(noRoute(request), request, reply))
+        .catch((error: Error) => sendError(error, request, reply));
+    },
     forceCloseConnections: "idle",
     return503OnClosing: true,
     // Rejects bodies that set __proto__ or constructor.
     onProtoPoisoning: "error",
   });
   await app.register(helmet);
+  app.removeContentTypeParser("text/plain");
   app.setErrorHandler(sendError);
   app.setNotFoundHandler((request) => {
-    throw new ForgeError(
-      404,
-      "route_not_found",
-      `there is no ${request.method} ${pathOf(request)}`,
-    );
+    throw noRoute(request);
   });
   app.decorateRequest("principal");
 
@@ -75,6 +79,9 @@ export async function createApp(
     reply.header("x-request-id", request.id);
     if (OPEN_PATHS.has(pathOf(request))) return;
     (request as ForgeRequest).principal = await authenticate(ctx.pool, request.headers);
+  });
+  app.addHook("preValidation", async (request) => {
+    checkBody(request.body, ctx.config.http.maxJsonDepth);
   });
   app.addHook("onResponse", async (request, reply) => {
     request.log.debug(
@@ -110,6 +117,10 @@ function addRoute(app: FastifyInstance, route: Route): void {
       handler: async (request, reply) => await route.handle(request as ForgeRequest, reply),
     });
   }
+}
+
+function noRoute(request: FastifyRequest): ForgeError {
+  return new ForgeError(404, "route_not_found", `there is no ${request.method} ${pathOf(request)}`);
 }
 
 function pathOf(request: FastifyRequest): string {

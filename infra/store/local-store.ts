@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { link, mkdir, open, readdir, readFile, rm, stat } from "node:fs/promises";
+import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ObjectStore, StoredObject } from "./object-store";
@@ -9,7 +9,7 @@ import type { ObjectStore, StoredObject } from "./object-store";
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
-  async putIfAbsent(key: string, body: Buffer): Promise<Buffer> {
+  async put(key: string, body: Buffer): Promise<void> {
     const target = this.pathOf(key);
     const temporary = join(dirname(target), `.${randomUUID()}.part`);
     await mkdir(dirname(target), { recursive: true });
@@ -21,12 +21,7 @@ export class LocalStore implements ObjectStore {
       } finally {
         await file.close();
       }
-      // link, unlike rename, fails where the name is taken: whoever comes first stays.
-      await link(temporary, target);
-      return body;
-    } catch (error) {
-      if (isErrno(error, "EEXIST")) return await readFile(target);
-      throw error;
+      await rename(temporary, target);
     } finally {
       await rm(temporary, { force: true });
     }

@@ -7,8 +7,8 @@ export interface StoredObject {
 
 /** Bytes by key. Keys are relative, slash-separated, and never leave the store. */
 export interface ObjectStore {
-  /** Writes the object if there is none by that key; the bytes that are there afterwards. */
-  putIfAbsent(key: string, body: Buffer): Promise<Buffer>;
+  /** Writes the object whole or not at all, in place of one by that key. */
+  put(key: string, body: Buffer): Promise<void>;
   /** Every object below a prefix with its checksum, in order of path. */
   list(prefix: string): Promise<StoredObject[]>;
 }

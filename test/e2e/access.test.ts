@@ -22,6 +22,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
+const nested = (levels: number): object => (levels === 0 ? {} : { a: nested(levels - 1) });
+
 describe("keys", () => {
   const codeOf = (answer: { status: number; body: unknown }): string =>
     `${answer.status} ${(answer.body as { error?: { code: string } }).error?.code}`;
@@ -105,6 +107,27 @@ describe("a submission", () => {
     });
   });
 
+  test.each([
+    ["NUL", { ...AUDIT, notes: "\0" }, "notes"],
+    ["half a surrogate pair", { ...AUDIT, params: { a: ["\ud800"] } }, "params.a.0"],
+    ["33 levels", { ...AUDIT, params: nested(32) }, "params"],
+  ])("with %s in it is refused for its %s", async (_what, body, param) => {
+    const answer = await forge.user.call("POST", "/api/jobs/audit", body);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { code: "invalid_request", param } },
+    });
+  });
+
+  test("to a path that can't be decoded is 403 without a key, else 404", async () => {
+    const odd = `${forge.stack.apiUrl}/api/jobs/%zz`;
+    expect((await fetch(odd)).status).toBe(403);
+    expect(await forge.user.call("GET", "/api/jobs/%zz")).toMatchObject({
+      status: 404,
+      body: { error: { code: "route_not_found", request_id: expect.any(String) } },
+    });
+  });
+
   test("that is not JSON is refused", async () => {
     const send = (body: string, type: string): Promise<Response> =>
       fetch(`${forge.stack.apiUrl}/api/jobs/audit`, {
@@ -113,7 +136,9 @@ describe("a submission", () => {
         body,
       });
     expect((await send("{", "application/json")).status).toBe(400);
-    expect((await send("x=1", "application/x-www-form-urlencoded")).status).toBe(415);
+    for (const type of ["application/x-www-form-urlencoded", "text/plain"]) {
+      expect((await send("x=1", type)).status).toBe(415);
+    }
     expect((await send(`"${"x".repeat(2 ** 21)}"`, "application/json")).status).toBe(413);
   });
 

@@ -1,3 +1,5 @@
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -88,6 +90,45 @@ describe("job_result", () => {
       body: { error: { code: "worker_not_registered" } },
     });
     await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("of a worker whose handler wrote a manifest of its own gets ours", async () => {
+    const worker = await forge.worker("w-scribe");
+    for (const content of ["not json", '{"mine": 1}']) {
+      const { job_id } = await forge.user.submit("audit", AUDIT);
+      const handed = await worker.take();
+      const id = handed.output_ids.dataset_id ?? "";
+      const folder = join(forge.stack.storeDir, "artifacts", "datasets", id);
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, "manifest.json"), content);
+      await worker.complete(handed);
+      await untilEnded(forge.user, job_id);
+      const manifest = await forge.user.get(`/api/artifacts/${id}/manifest`);
+      expect(manifest).toMatchObject({ artifact_id: id, job_id });
+      expect(JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"))).toEqual(manifest);
+    }
+  });
+
+  test.each([
+    [
+      "usage that no bill could hold",
+      { metrics: { samples_evaluated: 1e15 } },
+      "metrics.samples_evaluated",
+    ],
+    ["NUL", { result: { note: "\0" } }, "result.note"],
+    ["half a surrogate pair", { result: { "\ud800": 1 } }, "result."],
+    ["an attempt number beyond reason", { attempt: 2_147_483_648 }, "attempt"],
+    ["a path for an id", { result: { dataset_id: "../x" } }, "result.dataset_id"],
+  ])("with %s is refused, and the job goes on", async (_what, more, param) => {
+    const worker = await forge.worker("w-odd");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    expect(await worker.complete(handed, more)).toMatchObject({
+      status: 400,
+      body: { error: { code: "invalid_request", param } },
+    });
+    expect((await worker.complete(handed)).status).toBe(200);
     await untilEnded(forge.user, job_id);
   });
 

@@ -91,6 +91,24 @@ test("on random fleets and queues, one pass assigns what the model says", async 
   );
 });
 
+test("a worker that holds an attempt gets no other, whatever its status says", async () => {
+  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0 };
+  const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
+  const fleet = ["a", "b"].map((workerId) => ({ ...same, workerId, shared: false }));
+  await fill(queue, fleet.slice(0, 1));
+  expect(await matchOnce(forge.ctx.pool)).toHaveLength(1);
+  await execute(forge.ctx.pool, "update workers set status = 'idle'");
+  expect(await matchOnce(forge.ctx.pool)).toEqual([]);
+  await execute(
+    forge.ctx.pool,
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
+                          status, available_until)
+     select 'b', user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, 'idle', available_until
+     from workers where worker_id = 'a'`,
+  );
+  expect(await matchOnce(forge.ctx.pool)).toMatchObject([{ job_id: "job_2", worker_id: "b" }]);
+});
+
 test("fifty matchers at once assign every job to one worker and no worker twice", async () => {
   const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0 };
   const queue = Array.from({ length: 120 }, (_, n) => ({

@@ -97,6 +97,43 @@ describe("next_job", () => {
     await untilEnded(forge.user, job_id);
   });
 
+  test("asked by many polls of one worker at once gives all of them the one attempt", async () => {
+    const worker = await forge.worker("w-many");
+    await worker.next();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await untilStatus(forge.user, job_id, ["assigned"]);
+    const answers = await Promise.all([1, 2, 3, 4].map(() => worker.next()));
+    expect(answers.map((answer) => answer?.job_id)).toEqual(Array(4).fill(job_id));
+    const [handed] = answers;
+    if (handed) await worker.complete(handed);
+    expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
+  });
+
+  test("goes on for everybody while workers register again and again", async () => {
+    const workers = await Promise.all(
+      Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
+    );
+    const jobs = await Promise.all(
+      Array.from({ length: 40 }, () => forge.user.submit("audit", AUDIT)),
+    );
+    let open = true;
+    const flapping = workers.map(async (worker) => {
+      while (open) await worker.register(undefined, { boot_id: "same" });
+    });
+    const working = workers.map(async (worker) => {
+      while (open) {
+        const handed = await worker.next(1);
+        if (handed) expect((await worker.complete(handed)).status).toBe(200);
+      }
+    });
+    for (const { job_id } of jobs) {
+      const job = await untilEnded(forge.user, job_id);
+      expect(job).toMatchObject({ status: "completed", attempts: 1 });
+    }
+    open = false;
+    await Promise.all([...flapping, ...working]);
+  });
+
   test("an assignment that is not fetched goes back, uncounted", async () => {
     await forge.worker("w-forgetful").then((worker) => worker.next());
     const { job_id } = await forge.user.submit("audit", AUDIT);

@@ -63,6 +63,30 @@ test("a cancel pressed in the Temporal UI does not lose the job", async () => {
   await forge.proveInvariants();
 });
 
+test("a workflow that is an attempt behind the database catches up", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  // As after a crash of Temporal that lost its last writes.
+  await execute(
+    forge.ctx.pool,
+    `update attempts set state = 'ended', outcome = 'worker_lost', ended_at = now()
+     where job_id = $1`,
+    [job_id],
+  );
+  await execute(
+    forge.ctx.pool,
+    `insert into attempts (job_id, attempt, shape, priority, worker_id, state, assigned_at, started_at)
+     select job_id, 2, shape, priority, worker_id, 'running', now(), now()
+     from attempts where job_id = $1`,
+    [job_id],
+  );
+  await execute(forge.ctx.pool, "update jobs set attempts = 2 where job_id = $1", [job_id]);
+  expect((await worker.complete({ ...handed, attempt: 2 })).status).toBe(200);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 2 });
+  await forge.proveInvariants();
+});
+
 test("an outcome whose debt was lost is delivered all the same", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();

@@ -20,6 +20,7 @@ from .heartbeat import HeartbeatLoop
 logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
+_REFUSED = "the control plane refused the worker's report; the agent's log says why"
 
 
 class Interrupted(Exception):
@@ -123,7 +124,10 @@ class Agent:
             concerns_us = self._job is not None and command.get("job_id") == self._job["job_id"]
         if concerns_us and handler and command.get("type") in ("job_lost", "cancel_job"):
             logger.warning("the control plane takes job %s from us", command.get("job_id"))
-            handler.stop(self._config.stop_grace_s)
+            # Not here: the heartbeat must not wait for a handler that takes its time to end.
+            threading.Thread(
+                target=handler.stop, args=(self._config.stop_grace_s,), daemon=True
+            ).start()
 
     # Jobs
 
@@ -227,7 +231,8 @@ class Agent:
                 backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
             except Refused as error:
                 logger.error("result of job %s refused: %s", result["job_id"], error)
-                if error.status not in (400, 413) or result["status"] == "failed":
+                if error.status not in (400, 413) or result.get("error") == _REFUSED:
                     return
                 # The job must not hang on a result that the control plane can't take.
-                result = {**result, "status": "failed", "error": f"result refused: {error}"}
+                logger.error("the job is reported as failed for it")
+                result = {**result, "status": "failed", "error": _REFUSED, "metrics": {}}

@@ -16,6 +16,22 @@ EXIT_TRANSIENT = 75
 _MESSAGE_LIMIT = 4096
 
 
+def require_sendable(value: object) -> None:
+    """Raises ValueError for what JSON or the control plane can't carry.
+
+    That is NaN and infinities, half a surrogate pair, and NUL.
+    """
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    text.encode()
+    if "\\u0000" in text:
+        raise ValueError("text may not contain NUL")
+
+
+def sendable_text(text: str) -> str:
+    """The text with every character that can't be sent replaced."""
+    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+
+
 class HandlerFailed(Exception):
     """The handler failed; `transient` says whether another try may help."""
 
@@ -114,7 +130,9 @@ class Handler:
     def _read_outcome(self) -> Outcome:
         try:
             written = json.loads(self._result_file.read_text())
-            return Outcome(result=dict(written["result"]), metrics=dict(written["metrics"]))
+            outcome = Outcome(result=dict(written["result"]), metrics=dict(written["metrics"]))
+            require_sendable(written)
+            return outcome
         except (OSError, ValueError, KeyError, TypeError) as error:
             message = f"the handler ended well but left no usable result.json: {error}"
             raise HandlerFailed(message, transient=False) from error
@@ -126,4 +144,4 @@ class Handler:
             how = f"signal {-code}" if code < 0 else f"exit code {code}"
             tail = log.read_text(errors="replace").strip().splitlines()[-1:]
             message = f"the {self._job_type} handler ended with {how}: {' '.join(tail)}"
-        return message[:_MESSAGE_LIMIT]
+        return sendable_text(message)[:_MESSAGE_LIMIT]
