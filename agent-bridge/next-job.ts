@@ -10,7 +10,7 @@ import { notRegistered } from "./heartbeat";
 import type { Scheduler } from "./scheduler";
 import type { Waiters } from "./waiters";
 
-const poll = z.object({
+const pollBody = z.object({
   worker_id: z.string().min(1).max(128),
   wait_seconds: z.number().min(0).default(0),
 });
@@ -24,46 +24,36 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
     async handle(request) {
-      const given = parse(poll, request.body);
-      const waitS = Math.min(given.wait_seconds, MAX_WAIT_SECONDS);
-      const job = await nextJob(ctx, scheduler, waiters, request, given.worker_id, waitS);
-      return job ? present(job) : { job_id: null };
+      const given = parse(pollBody, request.body);
+      const { signal: hungUp, release } = watchForHangUp(request);
+      try {
+        const job = await nextJob(ctx, scheduler, waiters, {
+          workerId: given.worker_id,
+          userId: request.principal.userId,
+          waitS: Math.min(given.wait_seconds, MAX_WAIT_SECONDS),
+          hungUp,
+        });
+        return job ? present(job) : { job_id: null };
+      } finally {
+        release();
+      }
     },
   };
+}
+
+interface Poll {
+  workerId: string;
+  userId: string;
+  waitS: number;
+  /** Aborts when nobody waits for the answer any more. */
+  hungUp: AbortSignal;
 }
 
 async function nextJob(
   ctx: Context,
   scheduler: Scheduler,
   waiters: Waiters,
-  request: ForgeRequest,
-  workerId: string,
-  waitS: number,
-): Promise<HandOut | undefined> {
-  const { signal: hungUp, release } = watchForHangUp(request);
-  try {
-    return await pollUntil(
-      ctx,
-      scheduler,
-      waiters,
-      request.principal.userId,
-      workerId,
-      waitS,
-      hungUp,
-    );
-  } finally {
-    release();
-  }
-}
-
-async function pollUntil(
-  ctx: Context,
-  scheduler: Scheduler,
-  waiters: Waiters,
-  userId: string,
-  workerId: string,
-  waitS: number,
-  hungUp: AbortSignal,
+  { workerId, userId, waitS, hungUp }: Poll,
 ): Promise<HandOut | undefined> {
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const offer = await offerWorker(ctx.pool, workerId, userId, waitS + OFFER_S);
@@ -72,6 +62,10 @@ async function pollUntil(
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), hungUp);
     try {
+      if (hungUp.aborted) {
+        await withdrawOffer(ctx.pool, workerId, offer.available_until);
+        return undefined;
+      }
       const job = await handOut(ctx.pool, workerId);
       if (job) return job;
       if (!nudged) {
@@ -80,17 +74,8 @@ async function pollUntil(
         continue;
       }
       if (deadline <= ctx.clock.nowMs()) return undefined;
-      switch (await waiter.woken) {
-        case "assigned":
-        case "time-out":
-          continue;
-        case "hung-up":
-          await withdrawOffer(ctx.pool, workerId, offer.available_until);
-          return undefined;
-        case "superseded":
-        case "closing":
-          return undefined;
-      }
+      const why = await waiter.woken;
+      if (why === "superseded" || why === "closing") return undefined;
     } finally {
       waiter.leave();
     }

@@ -81,13 +81,7 @@ const variables = {
 };
 
 /** Read by the embedded stack and the demo, so known here too. */
-const STACK_VARIABLES = [
-  "FORGE_AGENTS",
-  "FORGE_CACHE_DIR",
-  "FORGE_ADMIN_KEY",
-  "FORGE_USER_KEY",
-  "FORGE_WORKER_KEY",
-];
+const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR"];
 
 const schema = z.object(variables).transform((env) => ({
   home: resolve(env.FORGE_HOME),
