@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { ObjectStore, StoredObject } from "./object-store";
@@ -12,9 +12,8 @@ export class LocalStore implements ObjectStore {
   async put(key: string, body: Buffer): Promise<void> {
     const target = this.pathOf(key);
     const temporary = join(dirname(target), `.${randomUUID()}.part`);
-    await mkdir(dirname(target), { recursive: true });
     try {
-      const file = await open(temporary, "wx");
+      const file = await createFile(temporary);
       try {
         await file.writeFile(body);
         await file.sync();
@@ -22,8 +21,9 @@ export class LocalStore implements ObjectStore {
         await file.close();
       }
       await rename(temporary, target);
-    } finally {
-      await rm(temporary, { force: true });
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw error;
     }
   }
 
@@ -54,6 +54,17 @@ export class LocalStore implements ObjectStore {
       throw new Error(`not a store key: ${key}`);
     }
     return join(this.root, ...segments);
+  }
+}
+
+/** Opens a new file; its directory is made only where it is missing, which is seldom. */
+async function createFile(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, "wx");
+  } catch (error) {
+    if (!isErrno(error, "ENOENT")) throw error;
+    await mkdir(dirname(path), { recursive: true });
+    return await open(path, "wx");
   }
 }
 
