@@ -1,14 +1,12 @@
 import type { Context } from "../infra/context";
 import { createAttemptActivities } from "./attempts";
-import { createBillingActivities } from "./billing";
-import { createManifestActivities } from "./manifests";
+import { createFinalActivities } from "./finish";
 
 /** Everything that workflows may do to the world. */
 export function createActivities(ctx: Context) {
   return {
     ...createAttemptActivities(ctx),
-    ...createBillingActivities(ctx),
-    ...createManifestActivities(ctx),
+    ...createFinalActivities(ctx),
   };
 }
 

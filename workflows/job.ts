@@ -63,8 +63,7 @@ async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
       outcome: report.outcome,
     });
     if (report.outcome === "completed") {
-      await soonOrLater("billJob", job);
-      await soonOrLater("finishJob", job);
+      await finish(job);
       return { status: "completed" };
     }
     if (!deservesAnotherAttempt(report) || attempt >= input.maxAttempts) {
@@ -86,20 +85,20 @@ async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
 
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
 
+/** The final writes: at once where that works, else as an activity that is tried until it does. */
+async function finish(job: AttemptInput): Promise<void> {
+  try {
+    await quick.finishJob(job);
+  } catch {
+    await regular.finishJob(job);
+  }
+}
+
 async function fail(job: AttemptInput, end: AttemptEnd): Promise<JobEnd> {
   const input = { ...job, code: errorCodeOf(end) };
   try {
     return await quick.failJob(input);
   } catch {
     return await regular.failJob(input);
-  }
-}
-
-/** A final write: at once where that works, else as an activity that is tried until it does. */
-async function soonOrLater(name: "billJob" | "finishJob", job: AttemptInput): Promise<void> {
-  try {
-    await quick[name](job);
-  } catch {
-    await regular[name](job);
   }
 }

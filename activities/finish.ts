@@ -9,20 +9,22 @@ import {
 } from "../infra/database/completion";
 import type { StoredObject } from "../infra/store/object-store";
 import type { AttemptInput } from "./attempts";
+import { billJob } from "./billing";
 import { activityLogger } from "./context";
 
 const MANIFEST = "manifest.json";
 
-export function createManifestActivities(ctx: Context) {
+export function createFinalActivities(ctx: Context) {
   return {
     /**
-     * Writes the billing file and the manifest beside the artifact, then, in one statement, the
-     * registry entry and `completed`: whoever sees `completed` finds all of them. Idempotent: the
-     * same facts give the same bytes, so that writing them again, or over what a worker left under
-     * that name, changes nothing.
+     * Bills the job; then writes the billing file and the manifest beside the artifact; then, in one
+     * statement, the registry entry and `completed`: whoever sees `completed` finds all of them.
+     * Idempotent: the same facts give the same bytes, so that writing them again, or over what a
+     * worker left under that name, changes nothing.
      */
     async finishJob(input: AttemptInput): Promise<void> {
       const { jobId, attempt } = input;
+      await billJob(ctx, input);
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
       if (!facts) throw new Error(`attempt ${attempt} of ${jobId} is not ready to be finished`);
       if (facts.status === "completed") return;
