@@ -1,4 +1,3 @@
-import type { JobType } from "../../core/job-types";
 import type { Manifest } from "../../core/manifest";
 import type { Usage } from "../../core/pricing";
 import type { JobStatus } from "../../core/states";
@@ -8,7 +7,6 @@ import { maybeOne, type Queryable } from "./pool";
 /** All that a job's last writes are made of: the job, its winning attempt, its bill, its artifact. */
 export interface CompletionFacts extends BillingRow {
   status: JobStatus;
-  job_type: JobType;
   created_by: string;
   payload: Record<string, unknown>;
   params: Record<string, unknown>;

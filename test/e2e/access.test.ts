@@ -1,5 +1,4 @@
 import { ApiClient } from "../../dev/api-client";
-import { execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
@@ -13,9 +12,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.proveInvariants();
-  // Workers of one test must not take the jobs of the next.
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forge.settle();
 });
 
 afterAll(async () => {

@@ -1,6 +1,5 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
@@ -18,9 +17,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.proveInvariants();
-  // Workers of one test must not take the jobs of the next.
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forge.settle();
 });
 
 afterAll(async () => {

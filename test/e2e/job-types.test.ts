@@ -1,4 +1,3 @@
-import { execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
@@ -9,9 +8,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.proveInvariants();
-  // Workers of one test must not take the jobs of the next.
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forge.settle();
 });
 
 afterAll(async () => {

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
@@ -17,9 +17,7 @@ beforeAll(async () => {
 });
 
 afterEach(async () => {
-  await forge.proveInvariants();
-  // Workers of one test must not take the jobs of the next.
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forge.settle();
 });
 
 afterAll(async () => {

@@ -7,6 +7,7 @@ import { saySilently } from "../../dev/stack/say";
 import { Stack } from "../../dev/stack/stack";
 import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
+import { execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
 import { TestWorker } from "./test-worker";
 
@@ -21,6 +22,8 @@ export interface Forge {
   worker(id: string, gpu?: { name: string; memory_gb: number }): Promise<TestWorker>;
   /** Throws with every violated invariant. */
   proveInvariants(): Promise<void>;
+  /** After a test: proves the invariants, and keeps its workers from taking the next one's jobs. */
+  settle(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -40,6 +43,10 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
   });
   const ctx = createContext(config, createLogger("silent"));
   const workerApi = (): ApiClient => new ApiClient(stack.apiUrl, stack.keys.workerKey);
+  const proveInvariants = async (): Promise<void> => {
+    const violations = await checkInvariants({ ...ctx, storeDir: stack.storeDir });
+    if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
+  };
   return {
     stack,
     user: new ApiClient(stack.apiUrl, stack.keys.userKey),
@@ -50,9 +57,10 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
       await worker.register(gpu);
       return worker;
     },
-    async proveInvariants() {
-      const violations = await checkInvariants({ ...ctx, storeDir: stack.storeDir });
-      if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
+    proveInvariants,
+    async settle() {
+      await proveInvariants();
+      await execute(ctx.pool, "update workers set available_until = null");
     },
     async stop() {
       await closeContext(ctx);
