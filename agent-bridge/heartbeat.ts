@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { ForgeError } from "../core/errors";
+import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { findHeldAttempt } from "../infra/database/attempts";
 import { reportProgress } from "../infra/database/jobs";
 import { recordHeartbeat } from "../infra/database/workers";
-import type { Route } from "../infra/http/app";
-import { parse } from "../infra/http/validation";
+import { type Route, route } from "../infra/http/route";
 
 const amount = z.number().min(0).nullish();
 
@@ -14,6 +14,7 @@ const heartbeat = z.object({
   worker_id: z.string().min(1).max(128),
   gpu: z.object({ util: amount, mem_used: amount, mem_total: amount }).optional(),
   status: z.string().max(64).optional(),
+  timestamp: z.unknown().optional(),
   reason: z.string().max(1024).optional(),
   /** What the worker runs and how far it is, where it tells. */
   job_id: z.string().max(128).nullish(),
@@ -21,18 +22,46 @@ const heartbeat = z.object({
   progress: z.number().min(0).max(1).nullish(),
 });
 
-type Command = { type: "job_lost"; job_id: string };
+const commandSchema = z.object({
+  type: z.literal("job_lost").describe("the job is no longer this worker's: stop it"),
+  job_id: z.string(),
+});
+type Command = z.infer<typeof commandSchema>;
 
 export function heartbeatRoute(ctx: Context): Route {
-  return {
+  return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
-    async handle(request) {
-      const given = parse(heartbeat, request.body);
+    operationId: "heartbeat",
+    tag: "Worker protocol",
+    summary: "Tell that a worker lives, and hear what it should do",
+    body: {
+      schema: heartbeat,
+      examples: {
+        specification: {
+          worker_id: "gpu-box-1",
+          gpu: { util: 93.5, mem_used: 61.2, mem_total: 80 },
+          status: "busy",
+          timestamp: "2026-11-21T10:00:00Z",
+        },
+      },
+    },
+    answers: {
+      200: {
+        description: "its status, and commands",
+        schema: z.object({
+          worker_id: z.string(),
+          status: z.enum(WORKER_STATUSES),
+          commands: z.array(commandSchema),
+        }),
+      },
+    },
+    refusals: { 404: ["worker_not_registered"] },
+    async handle({ body: given, principal }) {
       const worker = await recordHeartbeat(ctx.pool, {
         workerId: given.worker_id,
-        userId: request.principal.userId,
+        userId: principal.userId,
         util: given.gpu?.util ?? null,
         memUsed: given.gpu?.mem_used ?? null,
         memTotal: given.gpu?.mem_total ?? null,
@@ -47,7 +76,7 @@ export function heartbeatRoute(ctx: Context): Route {
         commands: await commandsFor(ctx, given),
       };
     },
-  };
+  });
 }
 
 /** The agent answers this by registering again. */

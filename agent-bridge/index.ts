@@ -1,5 +1,5 @@
 import type { Context } from "../infra/context";
-import type { Route } from "../infra/http/app";
+import type { Route } from "../infra/http/route";
 import type { Part } from "../infra/service";
 import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
@@ -15,8 +15,6 @@ export interface AgentBridge {
   routes: Route[];
   /** What runs beside the routes: scheduler, fleet monitor, relay, reconciler. */
   parts: Part[];
-  /** Answers the parked polls; called when the server stops accepting. */
-  releasePolls(): void;
 }
 
 /** Everything between the control plane and its workers. */
@@ -31,6 +29,5 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       jobResultRoute(ctx),
     ],
     parts: [new Relay(ctx), scheduler, new FleetMonitor(ctx), new Reconciler(ctx)],
-    releasePolls: () => waiters.close(),
   };
 }

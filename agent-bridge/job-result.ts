@@ -15,8 +15,8 @@ import { type JobRow, lockJob } from "../infra/database/jobs";
 import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
 import { lockWorker, releaseWorker } from "../infra/database/workers";
-import type { ForgeRequest, Route } from "../infra/http/app";
-import { parse } from "../infra/http/validation";
+import type { Principal } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { notRegistered } from "./heartbeat";
 import { OUTCOME_LEASE_S } from "./lose-attempt";
@@ -25,7 +25,7 @@ const common = {
   worker_id: z.string().min(1).max(128),
   job_id: z.string().min(1).max(128),
   attempt: z.int().min(1).max(1_000).nullish(),
-  metrics: z.record(z.string(), z.json()).default({}),
+  metrics: z.record(z.string(), z.unknown()).default({}),
   logs_uri: z.string().max(2048).nullish(),
 };
 
@@ -34,7 +34,7 @@ const jobResult = z.discriminatedUnion("status", [
   z.object({
     ...common,
     status: z.literal("completed"),
-    result: z.record(z.string(), z.json()).default({}),
+    result: z.record(z.string(), z.unknown()).default({}),
     artifacts_uri: z.string().max(2048).nullish(),
   }),
   z.object({
@@ -48,14 +48,49 @@ const jobResult = z.discriminatedUnion("status", [
 type JobResult = z.output<typeof jobResult>;
 
 export function jobResultRoute(ctx: Context): Route {
-  return {
+  return route({
     method: "POST",
     paths: ["/api/workers/job_result", "/worker/job_result"],
     scope: "worker",
-    async handle(request) {
-      const given = parse(jobResult, request.body);
+    operationId: "jobResult",
+    tag: "Worker protocol",
+    summary: "Deliver the result of a job",
+    description:
+      "The same result again gets the same answer, so a worker may repeat it until it has one.",
+    body: {
+      schema: jobResult,
+      examples: {
+        completed: {
+          worker_id: "gpu-box-1",
+          job_id: "job_example",
+          status: "completed",
+          result: { checkpoint_id: "ckpt_example", gpu_hours: 1.5 },
+          artifacts_uri: "s3://team-data/checkpoints/ckpt_example/",
+          logs_uri: "s3://team-data/logs/job_example.log",
+        },
+        failed: {
+          worker_id: "gpu-box-1",
+          job_id: "job_example",
+          status: "failed",
+          error: "CUDA out of memory",
+          logs_uri: "s3://team-data/logs/job_example.log",
+        },
+      },
+    },
+    answers: {
+      200: {
+        description: "the worker may forget the job",
+        schema: z.object({ job_id: z.string(), accepted: z.literal(true) }),
+      },
+    },
+    refusals: {
+      404: ["worker_not_registered", "job_not_found"],
+      409: ["stale_attempt"],
+      413: ["result_too_large"],
+    },
+    async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
-      const accepted = await transaction(ctx.pool, (db) => accept(db, given, request));
+      const accepted = await transaction(ctx.pool, (db) => accept(db, given, principal));
       if (accepted) {
         ctx.signals.emit("outbox", accepted);
         request.log.info(
@@ -70,21 +105,21 @@ export function jobResultRoute(ctx: Context): Route {
       }
       return { job_id: given.job_id, accepted: true };
     },
-  };
+  });
 }
 
 /** One transaction: the lease is checked, the outcome stored, the worker freed, the debt noted. */
 async function accept(
   db: Queryable,
   given: JobResult,
-  request: ForgeRequest,
+  principal: Principal,
 ): Promise<{ jobId: string; attempt: number } | undefined> {
   const { worker_id: workerId, job_id: jobId } = given;
   const job = await lockJob(db, jobId);
   const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
   const worker = await lockWorker(db, workerId);
-  if (worker?.user_id !== request.principal.userId) throw notRegistered(workerId);
-  const isKnown = job?.user_id === request.principal.userId || attempt !== undefined;
+  if (worker?.user_id !== principal.userId) throw notRegistered(workerId);
+  const isKnown = job?.user_id === principal.userId || attempt !== undefined;
   if (!job || !(isKnown || (await lockAttemptOf(db, jobId, workerId, null)))) {
     throw new NotFound("job", jobId, "job_id");
   }

@@ -1,11 +1,13 @@
 import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
 import { MAX_WAIT_SECONDS } from "../core/constants";
+import { JOB_TYPES } from "../core/job-types";
+import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
 import { type HandOut, handOut } from "../infra/database/attempts";
 import { offerWorker, withdrawOffer } from "../infra/database/workers";
-import type { ForgeRequest, Route } from "../infra/http/app";
-import { parse } from "../infra/http/validation";
+import { invalidKey } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
 import { notRegistered } from "./heartbeat";
 import type { Scheduler } from "./scheduler";
 import type { Waiters } from "./waiters";
@@ -15,58 +17,93 @@ const pollBody = z.object({
   wait_seconds: z.number().min(0).default(0),
 });
 
+const noJob = z.object({ job_id: z.null() });
+
+const anyObject = z.record(z.string(), z.unknown());
+
+/** A job as its worker receives it (contract.md, next_job). */
+const handedSchema = z
+  .object({
+    job_id: z.string(),
+    job_type: z.enum(JOB_TYPES),
+    payload: anyObject,
+    params: anyObject,
+    attempt: z.int(),
+    timeout_s: z.int(),
+    output_ids: z.record(z.string(), z.string()).describe("ids for what this attempt makes"),
+    inputs: z.array(z.object({ param: z.string(), value: z.unknown() })),
+    uploads: z.object({ artifacts_uri: z.string().nullable(), logs_uri: z.string() }),
+    resume_from: z.null(),
+  })
+  .meta({ id: "HandedJob" });
+
 /** After a poll ends, its worker may still be given a job for so long: it will ask again soon. */
 const OFFER_S = 30;
 
 export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiters): Route {
-  return {
+  return route({
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
-    async handle(request) {
-      const given = parse(pollBody, request.body);
-      const { signal: hungUp, release } = watchForHangUp(request);
-      try {
-        const job = await nextJob(ctx, scheduler, waiters, {
-          workerId: given.worker_id,
-          userId: request.principal.userId,
-          waitS: Math.min(given.wait_seconds, MAX_WAIT_SECONDS),
-          hungUp,
-        });
-        return job ? present(job) : { job_id: null };
-      } finally {
-        release();
-      }
+    operationId: "nextJob",
+    tag: "Worker protocol",
+    summary: "Ask for a job, and wait for one",
+    description: "Asked again before a result, it answers the same job and attempt.",
+    body: {
+      schema: pollBody,
+      examples: {
+        specification: { worker_id: "gpu-box-1" },
+        long_poll: { worker_id: "gpu-box-1", wait_seconds: 1 },
+      },
     },
-  };
+    answers: {
+      200: { description: "a job, or `{job_id: null}`", schema: z.union([handedSchema, noJob]) },
+    },
+    refusals: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
+    async handle({ body, request, reply, principal }) {
+      const { signal } = ctx.parking.park(request, principal, reply);
+      const job = await nextJob(ctx, scheduler, waiters, {
+        workerId: body.worker_id,
+        userId: principal.userId,
+        keyId: principal.keyId,
+        waitS: Math.min(body.wait_seconds, MAX_WAIT_SECONDS),
+        signal,
+      });
+      return job ? present(job) : { job_id: null };
+    },
+  });
 }
 
 interface Poll {
   workerId: string;
   userId: string;
+  keyId: string;
   waitS: number;
-  /** Aborts when nobody waits for the answer any more. */
-  hungUp: AbortSignal;
+  /** Aborts when nobody may have the answer any more. */
+  signal: AbortSignal;
 }
 
 async function nextJob(
   ctx: Context,
   scheduler: Scheduler,
   waiters: Waiters,
-  { workerId, userId, waitS, hungUp }: Poll,
+  { workerId, userId, keyId, waitS, signal }: Poll,
 ): Promise<HandOut | undefined> {
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const offer = await offerWorker(ctx.pool, workerId, userId, waitS + OFFER_S);
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle";
   for (;;) {
-    const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), hungUp);
+    const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
-      if (hungUp.aborted) {
-        await withdrawOffer(ctx.pool, workerId, offer.available_until);
+      if (signal.aborted) {
+        if (signal.reason !== "closing") {
+          await withdrawOffer(ctx.pool, workerId, offer.available_until);
+        }
+        if (signal.reason === "key-revoked") throw invalidKey();
         return undefined;
       }
-      const job = await handOut(ctx.pool, workerId);
+      const job = await handOut(ctx.pool, workerId, keyId);
       if (job) return job;
       if (!nudged) {
         nudged = true;
@@ -75,27 +112,14 @@ async function nextJob(
       }
       if (deadline <= ctx.clock.nowMs()) return undefined;
       const why = await waiter.woken;
-      if (why === "superseded" || why === "closing") return undefined;
+      if (why === "superseded") return undefined;
     } finally {
       waiter.leave();
     }
   }
 }
 
-/**
- * A signal that aborts when the client's connection closes: a client that vanished must not be given a
- * job. Connections are kept alive over many polls, so each poll lets go of the one it came by.
- */
-function watchForHangUp(request: ForgeRequest): { signal: AbortSignal; release(): void } {
-  const controller = new AbortController();
-  const { socket } = request.raw;
-  const onClose = (): void => controller.abort();
-  if (socket.destroyed) onClose();
-  socket.once("close", onClose);
-  return { signal: controller.signal, release: () => socket.off("close", onClose) };
-}
-
-function present(job: HandOut) {
+function present(job: HandOut): z.infer<typeof handedSchema> {
   const outputId = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
   return {
     job_id: job.job_id,
@@ -110,7 +134,7 @@ function present(job: HandOut) {
       .map((param) => ({ param, value: job.payload[param] })),
     uploads: {
       artifacts_uri: outputId ? storeUri(artifactPrefix(job.job_type, outputId)) : null,
-      logs_uri: storeUri(`artifacts/logs/${job.job_id}/attempt-${job.attempt}.log`),
+      logs_uri: storeUri(logKey(job.job_id, job.attempt)),
     },
     resume_from: null,
   };

@@ -1,12 +1,12 @@
 import { z } from "zod";
 import { Conflict } from "../core/errors";
 import { gpuTokens } from "../core/requirements";
+import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { transaction } from "../infra/database/transaction";
 import { lockWorker, upsertWorker } from "../infra/database/workers";
-import type { Route } from "../infra/http/app";
 import type { Principal } from "../infra/http/principal";
-import { parse } from "../infra/http/validation";
+import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { lockWorkerHolding, loseHeldAttempt } from "./lose-attempt";
 
@@ -31,17 +31,41 @@ const registration = z.object({
 type Registration = z.output<typeof registration>;
 
 export function registerRoute(ctx: Context): Route {
-  return {
+  return route({
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
     scope: "worker",
-    async handle(request, reply) {
-      const given = parse(registration, request.body);
+    operationId: "registerWorker",
+    tag: "Worker protocol",
+    summary: "Register a worker, or register it again",
+    body: {
+      schema: registration,
+      examples: {
+        specification: {
+          worker_id: "gpu-box-1",
+          gpu: { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 },
+          tags: ["cluster-a"],
+          version: "1.0",
+        },
+      },
+    },
+    answers: {
+      201: {
+        description: "it may poll; how often it should be heard",
+        schema: z.object({
+          worker_id: z.string(),
+          status: z.enum(WORKER_STATUSES),
+          heartbeat_interval_s: z.number(),
+          heartbeat_timeout_s: z.number(),
+        }),
+      },
+    },
+    refusals: { 409: ["worker_id_taken"] },
+    async handle({ body: given, principal, request }) {
       const workerId = given.worker_id ?? newId("wkr");
-      const status = await register(ctx, workerId, given, request.principal);
+      const status = await register(ctx, workerId, given, principal);
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
       ctx.signals.queueChanged();
-      reply.code(201);
       return {
         worker_id: workerId,
         status,
@@ -49,7 +73,7 @@ export function registerRoute(ctx: Context): Route {
         heartbeat_timeout_s: ctx.config.fleet.heartbeatTimeoutS,
       };
     },
-  };
+  });
 }
 
 async function register(

@@ -20,21 +20,17 @@ test("a second poll of a worker ends its first", async () => {
   expect(waiters.workerIds).toEqual([]);
 });
 
-test("a hang-up, the end of the wait and a closing server each end a poll", async () => {
+test("a signal and the end of the wait each end a poll", async () => {
   const waiters = new Waiters();
   const controller = new AbortController();
-  const hungUp = waiters.park("a", 60_000, controller.signal);
+  const gone = waiters.park("a", 60_000, controller.signal);
   controller.abort();
-  expect(await hungUp.woken).toBe("hung-up");
+  expect(await gone.woken).toBe("parted");
   expect(await waiters.park("b", 5, never).woken).toBe("time-out");
-  const closed = waiters.park("c", 60_000, never);
-  waiters.close();
-  expect(await closed.woken).toBe("closing");
-  expect(await waiters.park("d", 60_000, never).woken).toBe("closing");
   expect(waiters.workerIds).toEqual([]);
 });
 
 test("a poll that its client gave up before it was parked ends at once", async () => {
   const waiter = new Waiters().park("w", 60_000, AbortSignal.abort());
-  expect(await waiter.woken).toBe("hung-up");
+  expect(await waiter.woken).toBe("parted");
 });

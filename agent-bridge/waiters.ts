@@ -1,5 +1,5 @@
 /** Why a parked poll came to an end. */
-export type Wake = "assigned" | "superseded" | "time-out" | "hung-up" | "closing";
+export type Wake = "assigned" | "superseded" | "time-out" | "parted";
 
 interface Waiter {
   woken: Promise<Wake>;
@@ -10,29 +10,27 @@ interface Waiter {
 /** Polls parked in this process, one per worker: a second poll of a worker ends its first. */
 export class Waiters {
   private readonly parked = new Map<string, (why: Wake) => void>();
-  private closed = false;
 
   get workerIds(): string[] {
     return [...this.parked.keys()];
   }
 
   /** Parks a poll before it reads what it waits for, so that no wake-up falls in between. */
-  park(workerId: string, waitMs: number, hungUp: AbortSignal): Waiter {
+  park(workerId: string, waitMs: number, signal: AbortSignal): Waiter {
     this.parked.get(workerId)?.("superseded");
     let end: (why: Wake) => void = () => undefined;
     const woken = new Promise<Wake>((resolve) => {
-      const onHangUp = (): void => end("hung-up");
+      const onPart = (): void => end("parted");
       const timer = setTimeout(() => end("time-out"), waitMs);
       end = (why) => {
         clearTimeout(timer);
-        hungUp.removeEventListener("abort", onHangUp);
+        signal.removeEventListener("abort", onPart);
         if (this.parked.get(workerId) === end) this.parked.delete(workerId);
         resolve(why);
       };
-      hungUp.addEventListener("abort", onHangUp);
+      signal.addEventListener("abort", onPart);
       this.parked.set(workerId, end);
-      if (hungUp.aborted) end("hung-up");
-      if (this.closed) end("closing");
+      if (signal.aborted) end("parted");
     });
     return { woken, leave: () => end("time-out") };
   }
@@ -44,11 +42,5 @@ export class Waiters {
       end?.("assigned");
       return end === undefined;
     });
-  }
-
-  /** Answers everybody: the server is going. */
-  close(): void {
-    this.closed = true;
-    for (const end of [...this.parked.values()]) end("closing");
   }
 }

@@ -1,17 +1,132 @@
-import type { Route } from "../infra/http/app";
+import { z } from "zod";
+import { NotFound } from "../core/errors";
+import { SCOPES } from "../infra/api-keys";
+import type { Context } from "../infra/context";
+import { createKey, listKeys, revokeKey } from "../infra/database/keys";
+import { createOnce } from "../infra/http/idempotency";
+import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
+import { idempotencyHeader } from "../infra/http/openapi";
+import { insufficientScope, viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
+import { tenantFilter, tenantQuery } from "./tenant-filter";
 
-export function authRoutes(): Route[] {
+const newKeyBody = z.strictObject({
+  name: z.string().regex(/\S/, "must not be empty").max(128).default("default"),
+  scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
+  expires_at: z.iso
+    .datetime({ offset: true })
+    .nullish()
+    .describe("from then on it opens nothing; by default never"),
+});
+
+export function authRoutes(ctx: Context): Route[] {
   return [
-    {
+    route({
       method: "GET",
       paths: ["/api/auth/ping"],
       scope: "worker",
+      operationId: "ping",
+      tag: "Keys",
+      summary: "Whose key this is",
+      answers: {
+        200: {
+          description: "the key is good",
+          schema: z.object({
+            ok: z.literal(true),
+            user_id: z.string(),
+            key_id: z.string(),
+            scope: z.enum(SCOPES),
+          }),
+        },
+      },
       handle: async ({ principal }) => ({
         ok: true,
         user_id: principal.userId,
         key_id: principal.keyId,
         scope: principal.scope,
       }),
-    },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/auth/api-keys"],
+      scope: "user",
+      operationId: "createApiKey",
+      tag: "Keys",
+      summary: "Create a key",
+      description:
+        "The key's text is in this answer and never again: a repeat by Idempotency-Key has `key` null.",
+      headers: idempotencyHeader,
+      body: {
+        schema: newKeyBody,
+        examples: {
+          worker: { name: "gpu-box-1", scope: "worker" },
+          expiring: { name: "ci", expires_at: "2100-01-01T00:00:00Z" },
+        },
+      },
+      answers: { 201: { description: "the key", schema: newKeySchema } },
+      async handle(call) {
+        const { principal, body } = call;
+        if (body.scope === "admin" && principal.scope !== "admin") {
+          throw insufficientScope("only an admin's key makes admin keys", "scope");
+        }
+        const { answer } = await createOnce(ctx, call, {
+          content: body,
+          replay: withoutSecret,
+          create: async (db) =>
+            presentNewKey(
+              await createKey(db, {
+                userId: principal.userId,
+                scope: body.scope,
+                name: body.name,
+                expiresAt: body.expires_at ?? null,
+                madeByAdmin: principal.scope === "admin",
+              }),
+            ),
+        });
+        return answer;
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/auth/api-keys"],
+      scope: "user",
+      operationId: "listApiKeys",
+      tag: "Keys",
+      summary: "List the caller's keys, newest first",
+      query: z.strictObject({ ...pageQuery, ...tenantQuery }),
+      answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const asked = query.user_id ?? principal.userId;
+        const userId = tenantFilter(principal, asked) ?? asked;
+        const rows = await listKeys(ctx.pool, userId, page);
+        return presentPage("api_keys", rows, page, (key) => key.key_id, presentKey);
+      },
+    }),
+    route({
+      method: "DELETE",
+      paths: ["/api/auth/api-keys/:key_id"],
+      scope: "user",
+      operationId: "revokeApiKey",
+      tag: "Keys",
+      summary: "Revoke a key",
+      description:
+        "At once and everywhere: requests that wait with it end. Revoking twice is fine.",
+      answers: {
+        200: {
+          description: "it opens nothing any more",
+          schema: z.object({ key_id: z.string(), revoked: z.literal(true) }),
+        },
+      },
+      refusals: { 404: ["api_key_not_found"] },
+      async handle({ params: { key_id: keyId = "" }, principal, request }) {
+        const revoked = await revokeKey(ctx.pool, keyId, viewerOf(principal));
+        if (!revoked) throw new NotFound("api_key", keyId, "key_id");
+        await ctx.signals.revoked(keyId);
+        request.log.info({ key_id: keyId, by: principal.keyId }, "key revoked");
+        return { key_id: keyId, revoked: true };
+      },
+    }),
   ];
 }

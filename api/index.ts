@@ -1,20 +1,40 @@
 import type { Context } from "../infra/context";
-import type { Route } from "../infra/http/app";
+import type { Route } from "../infra/http/route";
+import type { Part } from "../infra/service";
 import { artifactRoutes } from "./artifacts";
 import { authRoutes } from "./auth";
 import { billingRoutes } from "./billing";
+import { datasetRoutes } from "./datasets";
+import { jobEventRoutes } from "./job-events";
+import { jobLogRoutes } from "./job-logs";
+import { jobSubmissionRoutes } from "./job-submissions";
+import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
-import { submitJobRoutes } from "./submit-job";
+import { userRoutes } from "./users";
 import { workerRoutes } from "./workers";
 
-/** Every route for users. */
-export function createApi(ctx: Context): Route[] {
-  return [
-    ...submitJobRoutes(ctx),
-    ...jobRoutes(ctx),
-    ...artifactRoutes(ctx),
-    ...billingRoutes(ctx),
-    ...authRoutes(),
-    ...workerRoutes(ctx),
-  ];
+export interface Api {
+  routes: Route[];
+  /** What runs beside the routes. */
+  parts: Part[];
+}
+
+/** Everything for users. */
+export function createApi(ctx: Context): Api {
+  const watch = new JobWatch(ctx);
+  return {
+    routes: [
+      ...jobSubmissionRoutes(ctx),
+      ...jobRoutes(ctx),
+      ...jobLogRoutes(ctx, watch),
+      ...jobEventRoutes(ctx, watch),
+      ...artifactRoutes(ctx),
+      ...datasetRoutes(ctx),
+      ...billingRoutes(ctx),
+      ...authRoutes(ctx),
+      ...userRoutes(ctx),
+      ...workerRoutes(ctx),
+    ],
+    parts: [watch],
+  };
 }

@@ -1,48 +1,139 @@
+import { z } from "zod";
 import { NotFound } from "../core/errors";
+import { JOB_TYPES } from "../core/job-types";
+import { JOB_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { listJobArtifacts } from "../infra/database/artifacts";
 import { listAttempts } from "../infra/database/attempts";
+import { listJobs } from "../infra/database/job-list";
 import { findJob, type JobRow } from "../infra/database/jobs";
-import type { ForgeRequest, Route } from "../infra/http/app";
-import { presentArtifact } from "./artifacts";
-import { presentAttempt, presentJob } from "./present-job";
-import { viewerOf } from "./viewer";
+import type { Viewer } from "../infra/database/viewer";
+import { sendIfChanged } from "../infra/http/conditional";
+import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
+import { viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { artifactSchema, presentArtifact } from "./present-artifact";
+import { attemptSchema, jobSchema, presentAttempt, presentJob } from "./present-job";
+import { tenantFilter, tenantQuery } from "./tenant-filter";
+
+const time = z.iso.datetime({ offset: true });
+
+const jobsQuery = z.strictObject({
+  ...pageQuery,
+  status: z.array(z.enum(JOB_STATUSES)).max(16).optional().describe("any of these"),
+  job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
+  tag: z.array(z.string().min(1).max(128)).max(16).optional().describe("all of these"),
+  worker_id: z.string().min(1).max(128).optional(),
+  pipeline_id: z.string().min(1).max(128).optional(),
+  created_after: time.optional(),
+  created_before: time.optional(),
+  ...tenantQuery,
+});
+
+const NOT_FOUND = { 404: ["job_not_found"] };
 
 export function jobRoutes(ctx: Context): Route[] {
   return [
-    {
+    route({
+      method: "GET",
+      paths: ["/api/jobs"],
+      scope: "user",
+      operationId: "listJobs",
+      tag: "Jobs",
+      summary: "List jobs, newest first",
+      query: jobsQuery,
+      answers: { 200: { description: "a page of jobs", schema: listOf("jobs", jobSchema) } },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const filter = {
+          statuses: query.status,
+          jobTypes: query.job_type,
+          tags: query.tag,
+          workerId: query.worker_id,
+          pipelineId: query.pipeline_id,
+          createdAfter: query.created_after,
+          createdBefore: query.created_before,
+        };
+        const rows = await listJobs(ctx.pool, tenantFilter(principal, query.user_id), filter, page);
+        return presentPage("jobs", rows, page, (job) => job.job_id, presentJob);
+      },
+    }),
+    route({
       method: "GET",
       paths: ["/api/jobs/:job_id", "/api/status/:job_id"],
       scope: "user",
-      handle: async (request) => presentJob(await requireJob(ctx, request)),
-    },
-    {
+      operationId: "getJob",
+      tag: "Jobs",
+      summary: "Read a job",
+      headers: {
+        "If-None-Match": z.string().optional().describe("the ETag of an earlier answer"),
+      },
+      answers: {
+        200: {
+          description: "the job",
+          schema: jobSchema,
+          headers: { ETag: "changes with the job" },
+        },
+        304: { description: "it is still as If-None-Match has it" },
+      },
+      refusals: NOT_FOUND,
+      async handle({ principal, params, request, reply }) {
+        const job = await requireJob(ctx, params, viewerOf(principal));
+        return sendIfChanged(request, reply, presentJob(job));
+      },
+    }),
+    route({
       method: "GET",
       paths: ["/api/jobs/:job_id/attempts"],
       scope: "user",
-      handle: async (request) => {
-        const job = await requireJob(ctx, request);
-        const attempts = await listAttempts(ctx.pool, job.job_id);
+      operationId: "listJobAttempts",
+      tag: "Jobs",
+      summary: "Every attempt of a job",
+      answers: {
+        200: {
+          description: "the attempts, the first one first",
+          schema: z.object({ attempts: z.array(attemptSchema) }),
+        },
+      },
+      refusals: NOT_FOUND,
+      async handle({ principal, params }) {
+        const viewer = viewerOf(principal);
+        const job = await requireJob(ctx, params, viewer);
+        const attempts = await listAttempts(ctx.pool, job.job_id, viewer);
         return { attempts: attempts.map(presentAttempt) };
       },
-    },
-    {
+    }),
+    route({
       method: "GET",
       paths: ["/api/jobs/:job_id/artifacts"],
       scope: "user",
-      handle: async (request) => {
-        const job = await requireJob(ctx, request);
-        const artifacts = await listJobArtifacts(ctx.pool, job.job_id);
+      operationId: "listJobArtifacts",
+      tag: "Jobs",
+      summary: "What a job left behind",
+      answers: {
+        200: {
+          description: "its artifacts; none before it has completed",
+          schema: z.object({ artifacts: z.array(artifactSchema) }),
+        },
+      },
+      refusals: NOT_FOUND,
+      async handle({ principal, params }) {
+        const viewer = viewerOf(principal);
+        const job = await requireJob(ctx, params, viewer);
+        const artifacts = await listJobArtifacts(ctx.pool, job.job_id, viewer);
         return { artifacts: artifacts.map(presentArtifact) };
       },
-    },
+    }),
   ];
 }
 
 /** The job that the path names, if the caller may see it. */
-async function requireJob(ctx: Context, request: ForgeRequest): Promise<JobRow> {
-  const { job_id: jobId } = request.params as { job_id: string };
-  const job = await findJob(ctx.pool, jobId, viewerOf(request.principal));
+export async function requireJob(
+  ctx: Context,
+  { job_id: jobId = "" }: Record<string, string>,
+  viewer: Viewer,
+): Promise<JobRow> {
+  const job = await findJob(ctx.pool, jobId, viewer);
   if (!job) throw new NotFound("job", jobId, "job_id");
   return job;
 }

@@ -1,8 +1,52 @@
+import { z } from "zod";
+import { JOB_TYPES } from "../core/job-types";
+import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
 import type { AttemptRow } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
+import { timestamp } from "./timestamp";
+
+const anyObject = z.record(z.string(), z.unknown());
+
+const warning = z
+  .object({ code: z.string(), param: z.string(), message: z.string() })
+  .meta({ id: "Warning" });
 
 /** A Job as spec.md 2.1 and contract.md have it. */
-export function presentJob(job: JobRow) {
+export const jobSchema = z
+  .object({
+    job_id: z.string(),
+    job_type: z.enum(JOB_TYPES),
+    user_id: z.string(),
+    created_by: z.string().describe("the name of the key that submitted it"),
+    payload: anyObject.describe("in the field names of the specification's table"),
+    status: z.enum(JOB_STATUSES),
+    attempts: z.int().describe("times it was handed to a worker"),
+    worker_id: z.string().nullable(),
+    result: anyObject.nullable(),
+    error: z.string().nullable(),
+    error_code: z.enum(ERROR_CODES).nullable(),
+    created_at: timestamp,
+    started_at: timestamp.nullable(),
+    completed_at: timestamp.nullable(),
+    artifacts_uri: z.string().nullable(),
+    logs_uri: z.string().nullable(),
+    resources: anyObject,
+    params: anyObject,
+    notes: z.string().nullable(),
+    timeout_s: z.int(),
+    max_attempts: z.int(),
+    progress: z.number().min(0).max(1).nullable(),
+    priority: z.int(),
+    tags: z.array(z.string()),
+    pipeline_id: z.string().nullable(),
+    retried_from: z.string().nullable().describe("the job whose payload this one repeats"),
+    warnings: z.array(warning).optional(),
+  })
+  .meta({ id: "Job" });
+
+export type Job = z.infer<typeof jobSchema>;
+
+export function presentJob(job: JobRow): Job {
   return {
     job_id: job.job_id,
     job_type: job.job_type,
@@ -34,7 +78,20 @@ export function presentJob(job: JobRow) {
   };
 }
 
-export function presentAttempt(attempt: AttemptRow) {
+export const attemptSchema = z
+  .object({
+    attempt: z.int(),
+    worker_id: z.string().nullable(),
+    queued_at: timestamp,
+    assigned_at: timestamp.nullable(),
+    started_at: timestamp.nullable(),
+    ended_at: timestamp.nullable(),
+    outcome: z.enum(OUTCOMES).nullable(),
+    error: z.string().nullable(),
+  })
+  .meta({ id: "Attempt" });
+
+export function presentAttempt(attempt: AttemptRow): z.infer<typeof attemptSchema> {
   return {
     attempt: attempt.attempt,
     worker_id: attempt.worker_id,

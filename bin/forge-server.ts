@@ -4,8 +4,9 @@ import { Command, Option } from "commander";
 import { SCOPES, type Scope } from "../infra/api-keys";
 import { describeVariables, loadConfig } from "../infra/config";
 import { type Context, closeContext, createContext } from "../infra/context";
-import { createKey, ensureUser } from "../infra/database/keys";
+import { createKey } from "../infra/database/keys";
 import { migrate } from "../infra/database/migrate";
+import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
 import { createServer, type Role } from "./server";
 

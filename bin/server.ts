@@ -1,12 +1,14 @@
 import { join } from "node:path";
 import { TemporalWorkerPart } from "../activities/worker";
-import { createAgentBridge } from "../agent-bridge";
-import { createApi } from "../api";
+import { type AgentBridge, createAgentBridge } from "../agent-bridge";
+import { type Api, createApi } from "../api";
 import type { Context } from "../infra/context";
 import { closeContext } from "../infra/context";
 import { maybeOne } from "../infra/database/pool";
 import { createApp } from "../infra/http/app";
 import { type Part, Service } from "../infra/service";
+import { apiReference } from "./api-reference";
+import { allRoutes, documentOf } from "./routes";
 
 export type Role = "api" | "worker" | "all";
 
@@ -23,20 +25,29 @@ export async function createServer(
   onListening: (url: string) => void,
 ): Promise<Service> {
   const bridge = createAgentBridge(ctx);
+  const api = createApi(ctx);
   const parts: Part[] = [
     { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
+    ctx.parking,
   ];
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
-  parts.push(...bridge.parts);
-  const routes = role === "worker" ? [] : [...createApi(ctx), ...bridge.routes];
-  parts.push(await httpPart(ctx, routes, bridge.releasePolls, onListening));
+  parts.push(...bridge.parts, ...api.parts);
+  const serves = role === "worker" ? NOTHING : { api, bridge };
+  parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);
 }
 
+interface Served {
+  api: Pick<Api, "routes">;
+  bridge: Pick<AgentBridge, "routes">;
+}
+
+/** A Temporal worker says only whether it is up. */
+const NOTHING: Served = { api: { routes: [] }, bridge: { routes: [] } };
+
 async function httpPart(
   ctx: Context,
-  routes: Parameters<typeof createApp>[1],
-  releasePolls: () => void,
+  { api, bridge }: Served,
   onListening: (url: string) => void,
 ): Promise<Part> {
   let stopping = false;
@@ -47,7 +58,8 @@ async function httpPart(
       () => false,
     );
   };
-  const app = await createApp(ctx, routes, { isReady });
+  const routes = allRoutes(api, bridge, { isReady });
+  const app = await createApp(ctx, routes, apiReference(documentOf(routes)));
   return {
     name: "http",
     async start() {
@@ -56,7 +68,7 @@ async function httpPart(
     },
     async stop() {
       stopping = true;
-      releasePolls();
+      ctx.parking.close();
       await app.close();
     },
   };

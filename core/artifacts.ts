@@ -1,6 +1,7 @@
 import type { JobType } from "./job-types";
 
-export type ArtifactType = "dataset" | "checkpoint" | "eval" | "deployment";
+export const ARTIFACT_TYPES = ["dataset", "checkpoint", "eval", "deployment"] as const;
+export type ArtifactType = (typeof ARTIFACT_TYPES)[number];
 
 /** What one job type leaves behind, and where (spec.md 2.3 and 2.6). */
 export interface ArtifactForm {
@@ -38,6 +39,13 @@ export const storeUri = (key: string): string => `forge://${key}`;
 
 export const artifactPrefix = (type: JobType, artifactId: string): string =>
   `${ARTIFACT_FORMS[type].directory}/${artifactId}/`;
+
+/** The same for an artifact of the registry; where a worker says that it is, plays no part. */
+export function prefixOfKind(kind: string, artifactId: string): string {
+  const form = Object.values(ARTIFACT_FORMS).find((known) => known.kind === kind);
+  if (!form) throw new Error(`no artifact is of kind ${kind}`);
+  return `${form.directory}/${artifactId}/`;
+}
 
 export const billingRecordKey = (userId: string, jobId: string): string =>
   `billing/records/${userId}/${jobId}.json`;

@@ -5,6 +5,8 @@ const ROOT = "/srv/forge/artifacts";
 test.each([
   "s3://bucket/key.parquet",
   "spaces://bucket/a/b.jsonl",
+  "s3://bucket/my data/100%25/..hidden",
+  "s3://bucket/a//b/",
   "forge://artifacts/datasets/ds_1/raw.parquet",
   "file:///srv/forge/artifacts/x.parquet",
 ])("%s is well formed", (uri) => {
@@ -14,9 +16,9 @@ test.each([
 test.each([
   ["data.parquet", /scheme:\/\/bucket\/key/],
   ["http://host/x", /scheme "http"/],
-  ["s3://bucket", /scheme:\/\/bucket\/key/],
-  ["s3://bucket/", /no key/],
-  ["s3:///key", /no bucket/],
+  ["s3://bucket", /a bucket and a key/],
+  ["s3://bucket/", /a bucket and a key/],
+  ["s3:///key", /a bucket and a key/],
   ["s3://bucket/a/../b", /"\.\."/],
   ["s3://bucket/a/%2e%2e/b", /"\.\."/],
   ["s3://bucket/%zz", /"\.\."/],

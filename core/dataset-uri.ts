@@ -2,6 +2,16 @@ import { InvalidRequest } from "./errors";
 
 const SCHEMES = ["s3", "spaces", "forge", "file"] as const;
 
+/** One segment of a key; a dot segment is none, nor is one that hides a slash or a dot in an escape. */
+const SEGMENT = String.raw`(?!\.{1,2}(?:/|$))(?:[^/?#%\\\x00-\x1f\x7f]|%(?!2[eEfF]|5[cC]|00)[0-9A-Fa-f]{2})+`;
+
+/** A bucket and a key in one of the object stores. */
+export const DATASET_URI = new RegExp(
+  `^(?:s3|spaces|forge)://[A-Za-z0-9][A-Za-z0-9._-]*(?:/+${SEGMENT})+/?$`,
+);
+
+const FILE_URI = new RegExp(`^file://((?:/+${SEGMENT})+)$`);
+
 /**
  * Checks a dataset_uri's form: a known scheme, a bucket and a key, no way out of them. Whether it
  * can be read shows only when a worker reads it.
@@ -12,24 +22,15 @@ export function checkDatasetUri(uri: string, artifactsRoot: string): void {
 }
 
 function faultOf(uri: string, artifactsRoot: string): string | undefined {
-  const match = /^([a-z0-9]+):\/\/([^/?#]*)\/([^?#]*)$/.exec(uri);
-  if (!match) return "is not of the form scheme://bucket/key";
-  const [, scheme = "", bucket = "", key = ""] = match;
+  if (DATASET_URI.test(uri)) return undefined;
+  const scheme = /^([a-z0-9]+):\/\//.exec(uri)?.[1];
+  if (scheme === undefined) return "is not of the form scheme://bucket/key";
   if (!(SCHEMES as readonly string[]).includes(scheme)) {
     return `has scheme "${scheme}"; known are ${SCHEMES.join(", ")}`;
   }
-  if (key === "") return "names no key";
-  if (hasDotDot(key)) return 'may not contain ".."';
-  if (scheme !== "file") return bucket === "" ? "names no bucket" : undefined;
+  if (scheme !== "file") return 'must name a bucket and a key, with no "..", "?" or "#"';
+  const path = FILE_URI.exec(uri)?.[1];
   const root = artifactsRoot.replace(/\/+$/, "");
-  const isBelowRoot = bucket === "" && `/${key}`.startsWith(`${root}/`);
-  return isBelowRoot ? undefined : "with scheme file:// must lie below the artifacts directory";
-}
-
-function hasDotDot(key: string): boolean {
-  try {
-    return decodeURIComponent(key).split(/[/\\]/).includes("..");
-  } catch {
-    return true;
-  }
+  if (path?.startsWith(`${root}/`)) return undefined;
+  return "with scheme file:// must lie below the artifacts directory";
 }

@@ -59,6 +59,49 @@ export function buildManifest(facts: ManifestFacts): Manifest {
   };
 }
 
+/** What is known of an uploaded dataset; all of it measured, none of it claimed. */
+export interface UploadFacts {
+  artifactId: string;
+  userId: string;
+  createdBy: string;
+  createdAt: string;
+  name: string | null;
+  file: {
+    path: string;
+    sizeBytes: number;
+    sha256: string;
+    numRows: number;
+    columns: { name: string; dtype: string }[];
+  };
+}
+
+/** The manifest of a dataset that no job made. */
+export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
+  const { type, kind } = ARTIFACT_FORMS.generate;
+  return {
+    artifact_type: type,
+    artifact_id: facts.artifactId,
+    kind,
+    created_at: facts.createdAt,
+    created_by: facts.createdBy,
+    user_id: facts.userId,
+    source_jobs: [],
+    source_artifacts: [],
+    job_params: {},
+    base_model: null,
+    dataset_used: null,
+    git_commit: null,
+    metrics: {},
+    cost_estimate_usd: 0,
+    notes: facts.name ?? "",
+    files: [{ path: file.path, size_bytes: file.sizeBytes, sha256: file.sha256 }],
+    verified: true,
+    num_rows: file.numRows,
+    schema: { columns: file.columns },
+    quality: {},
+  };
+}
+
 function typeFields(facts: ManifestFacts): Manifest {
   const { artifactId, payload, params, result } = facts;
   switch (ARTIFACT_FORMS[facts.jobType].type) {

@@ -1,10 +1,19 @@
 import { z } from "zod";
 import { DEFAULT_EPOCHS, MAX_ATTEMPTS } from "./constants";
+import { DATASET_URI } from "./dataset-uri";
 import { InvalidRequest } from "./errors";
 import type { JobType } from "./job-types";
 
-const name = z.string().trim().min(1).max(1024);
-const uri = z.string().min(1).max(2048);
+/** Text with something in it; kept as it came. */
+const name = z.string().regex(/\S/, "must not be empty").max(1024);
+const uri = z
+  .string()
+  .min(1)
+  .max(2048)
+  .meta({ pattern: DATASET_URI.source })
+  .describe(
+    "s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root",
+  );
 
 const dataset = { dataset_id: name.optional(), dataset_uri: uri.optional() };
 
@@ -34,25 +43,57 @@ const PAYLOAD_ALIASES: Record<JobType, Record<string, string>> = {
   deploy: { model_id: "checkpoint_id" },
 };
 
+const { generate, distill, train, evaluate, deploy } = PAYLOAD_FIELDS;
+const { epochs } = train;
+const byId = { dataset_id: name };
+const byUri = { dataset_uri: uri };
+
+/** Each type's field sets, each closed in itself. */
+const DOCUMENTED_FORMS: Record<JobType, z.ZodRawShape[]> = {
+  generate: [
+    generate,
+    { domain: name, num_samples: generate.size, task: name.optional(), style: name.optional() },
+  ],
+  audit: [PAYLOAD_FIELDS.audit],
+  distill: [
+    { ...byId, teacher: name, student_model: distill.student_model },
+    { ...byUri, teacher_model: name, student_model: distill.student_model },
+  ],
+  train: [
+    { ...byId, model: name, epochs },
+    { ...byUri, model_id: name, epochs },
+  ],
+  evaluate: [evaluate, { model_id: name, benchmark: evaluate.benchmark }],
+  deploy: [deploy, { model_id: name, region: deploy.region }],
+};
+
 const resourcesSchema = z.strictObject({
   gpu: z.int().min(0).max(1024).optional(),
-  gpu_type: z.string().trim().min(1).max(128).optional(),
+  gpu_type: z
+    .string()
+    .regex(/[A-Za-z0-9]/, "must not be empty")
+    .max(128)
+    .optional(),
   memory_gb: z.int().min(0).max(1_000_000).optional(),
 });
 export type Resources = z.infer<typeof resourcesSchema>;
 
 /** What a submission may carry beside its payload (contract.md, Jobs). */
 const OPTION_FIELDS = {
-  resources: resourcesSchema.default({}),
-  priority: z.int().min(-100).max(100).default(0),
-  tags: z.array(z.string().trim().min(1).max(128)).max(32).default([]),
-  params: z.record(z.string(), z.json()).default({}),
+  resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
+  priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
+  tags: z.array(z.string().regex(/\S/, "must not be empty").max(128)).max(32).default([]),
+  params: z
+    .record(z.string(), z.unknown())
+    .default({})
+    .describe("handed to the worker as it is, e.g. the learning rate"),
   notes: z.string().max(4096).optional(),
   timeout_s: z
     .int()
     .min(1)
     .max(30 * 86_400)
-    .optional(),
+    .optional()
+    .describe("longest an attempt may run, in seconds"),
   max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(MAX_ATTEMPTS),
 } as const;
 
@@ -75,9 +116,22 @@ export interface PayloadDefaults {
   teacher: string;
 }
 
-/** Every name that a submission of this type may use; for the hint on an unknown field. */
-export function knownFields(type: JobType): string[] {
-  return [...Object.keys(schemas[type].shape), ...Object.keys(PAYLOAD_ALIASES[type])];
+/** The schema of a submission in the first field set, and the second names that it may use. */
+export const submissionSchema = (type: JobType): z.ZodObject<z.ZodRawShape> => schemas[type];
+
+/** Every second name that a submission of this type may use, with the field that it stands for. */
+export const aliasesOf = (type: JobType): Record<string, string> => PAYLOAD_ALIASES[type];
+
+/**
+ * The forms that a submission's body may have: the field names of spec.md 2.2's table, and the SDK's.
+ * Fields of both may be mixed, as long as none is given twice.
+ */
+export function submissionForms(type: JobType): z.ZodType {
+  const forms = DOCUMENTED_FORMS[type].map((fields) =>
+    z.strictObject({ ...fields, ...OPTION_FIELDS }),
+  );
+  const [first, ...more] = forms;
+  return more.length === 0 && first ? first : z.union(forms);
 }
 
 /**

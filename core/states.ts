@@ -1,26 +1,36 @@
 /** A job's six statuses (spec.md, 3.1). `completed` and `failed` are never left. */
-export type JobStatus =
-  | "pending"
-  | "provisioning_worker"
-  | "assigned"
-  | "running"
-  | "completed"
-  | "failed";
+export const JOB_STATUSES = [
+  "pending",
+  "provisioning_worker",
+  "assigned",
+  "running",
+  "completed",
+  "failed",
+] as const;
+export type JobStatus = (typeof JOB_STATUSES)[number];
 
-export type WorkerStatus = "bootstrapping" | "idle" | "busy" | "error" | "dead";
+/** Never left. */
+const FINAL_STATUSES: readonly JobStatus[] = ["completed", "failed"];
+
+export const isFinal = (status: JobStatus): boolean => FINAL_STATUSES.includes(status);
+
+export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
+export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 /** How one attempt ended. An attempt without an outcome is live. */
 export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** Why a job ended `failed` (contract.md, Jobs). */
-export type ErrorCode =
-  | "job_error"
-  | "worker_lost"
-  | "timeout"
-  | "cancelled"
-  | "bootstrap_failed"
-  | "artifact_conflict";
+export const ERROR_CODES = [
+  "job_error",
+  "worker_lost",
+  "timeout",
+  "cancelled",
+  "bootstrap_failed",
+  "artifact_conflict",
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
 
 /** What an attempt's end means for its job; the workflow decides by it whether another follows. */
 export interface AttemptEnd {

@@ -66,6 +66,40 @@ const variables = {
     .positive()
     .default(1024 * 1024)
     .describe("largest request body, in bytes"),
+  FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
+    "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
+  ),
+  FORGE_RATE_LIMIT_PER_MINUTE: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(6_000)
+    .describe("requests a user key may make in a minute"),
+  FORGE_RATE_LIMIT_BURST: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(1_000)
+    .describe("requests a user key may make at once, after a pause"),
+  FORGE_MAX_PARKED_PER_USER_KEY: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(100)
+    .describe("waiting requests (polls, streams) a user key may have in one process"),
+  FORGE_MAX_PARKED_PER_WORKER_KEY: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(10_000)
+    .describe("the same for a worker or admin key"),
+  FORGE_CORS_ORIGINS: z
+    .string()
+    .optional()
+    .describe("origins whose pages may call the API from a browser, separated by commas"),
+  FORGE_STRICT_REFERENCES: flag(false).describe(
+    "whether a dataset_id or checkpoint_id that is not the tenant's is refused",
+  ),
   FORGE_MAX_JSON_DEPTH: z.coerce
     .number()
     .int()
@@ -90,6 +124,20 @@ const schema = z.object(variables).transform((env) => ({
     port: env.FORGE_PORT,
     maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
     maxJsonDepth: env.FORGE_MAX_JSON_DEPTH,
+    requestTimeoutS: env.FORGE_REQUEST_TIMEOUT_S,
+    rateLimit: {
+      perMinute: env.FORGE_RATE_LIMIT_PER_MINUTE,
+      burst: env.FORGE_RATE_LIMIT_BURST,
+    },
+    maxParked: {
+      user: env.FORGE_MAX_PARKED_PER_USER_KEY,
+      worker: env.FORGE_MAX_PARKED_PER_WORKER_KEY,
+      admin: env.FORGE_MAX_PARKED_PER_WORKER_KEY,
+    },
+    corsOrigins: (env.FORGE_CORS_ORIGINS ?? "")
+      .split(",")
+      .map((origin) => origin.trim())
+      .filter((origin) => origin !== ""),
   },
   database: {
     url: env.FORGE_DATABASE_URL,
@@ -113,6 +161,7 @@ const schema = z.object(variables).transform((env) => ({
     defaultTeacher: env.FORGE_DEFAULT_TEACHER,
     maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
     trainNeedsGpu: env.FORGE_TRAIN_NEEDS_GPU,
+    strictReferences: env.FORGE_STRICT_REFERENCES,
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));

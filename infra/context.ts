@@ -3,6 +3,7 @@ import type pg from "pg";
 import { DEFAULT_RATE_CARD, type RateCard } from "../core/pricing";
 import type { Config } from "./config";
 import { createPool } from "./database/pool";
+import { ParkingLot } from "./http/parking";
 import type { Logger } from "./logger";
 import { Signals } from "./signals";
 import { LocalStore } from "./store/local-store";
@@ -23,6 +24,8 @@ export interface Context {
   temporal: Client;
   store: ObjectStore;
   signals: Signals;
+  /** Requests that wait for something to happen. */
+  parking: ParkingLot;
   rateCard: RateCard;
 }
 
@@ -41,6 +44,7 @@ export function createContext(
       },
       logger,
     );
+  const signals = new Signals(pool, config.database.url, logger);
   return {
     config,
     logger,
@@ -48,7 +52,8 @@ export function createContext(
     pool,
     temporal: createTemporalClient(config.temporal),
     store: new LocalStore(config.storeDir),
-    signals: new Signals(pool, config.database.url, logger),
+    signals,
+    parking: new ParkingLot(pool, signals, config.http.maxParked, logger),
     rateCard: DEFAULT_RATE_CARD,
     ...overrides,
   };

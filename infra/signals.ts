@@ -10,7 +10,11 @@ const RECONNECT_MS = 500;
 const COALESCE_MS = 2;
 
 /** Whatever else is said on the channel is not for us. */
-const notification = z.object({ from: z.string(), assigned: z.array(z.string()) });
+const notification = z.object({
+  from: z.string(),
+  assigned: z.array(z.string()).default([]),
+  revoked: z.array(z.string()).default([]),
+});
 
 function safeJson(text: string): unknown {
   try {
@@ -31,6 +35,8 @@ interface SignalEvents {
   queue: [];
   /** These workers have an assignment to fetch. */
   assigned: [workerIds: string[]];
+  /** These keys open nothing any more. */
+  revoked: [keyIds: string[]];
   /** A commit left something to tell Temporal. Heard in this process only: it holds the lease. */
   outbox: [row: OutboxRow];
   /** Signals of other processes may have been missed. */
@@ -80,14 +86,22 @@ export class Signals extends EventEmitter<SignalEvents> {
     if (!this.stopped) this.flush ??= setTimeout(() => void this.notify(), COALESCE_MS);
   }
 
+  /** A key was revoked: what waits with it ends, here and in every process. */
+  async revoked(keyId: string): Promise<void> {
+    this.emit("revoked", [keyId]);
+    await this.tellOthers({ revoked: [keyId] });
+  }
+
   private async notify(): Promise<void> {
     this.flush = undefined;
-    const message = JSON.stringify({
-      from: this.self,
-      // NOTIFY carries at most 8,000 bytes; whoever is left out is found by its own sweep.
-      assigned: [...this.assignedHere].slice(0, 50),
-    });
+    // NOTIFY carries at most 8,000 bytes; whoever is left out is found by its own sweep.
+    const assigned = [...this.assignedHere].slice(0, 50);
     this.assignedHere.clear();
+    await this.tellOthers({ assigned });
+  }
+
+  private async tellOthers(news: { assigned?: string[]; revoked?: string[] }): Promise<void> {
+    const message = JSON.stringify({ from: this.self, ...news });
     await execute(this.pool, "select pg_notify($1, $2)", [CHANNEL, message]).catch(() => undefined);
   }
 
@@ -121,6 +135,8 @@ export class Signals extends EventEmitter<SignalEvents> {
   private receive(payload: string): void {
     const message = notification.safeParse(safeJson(payload));
     if (!message.success || message.data.from === this.self) return;
-    this.emit("assigned", message.data.assigned);
+    const { assigned, revoked } = message.data;
+    if (assigned.length > 0) this.emit("assigned", assigned);
+    if (revoked.length > 0) this.emit("revoked", revoked);
   }
 }

@@ -116,6 +116,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     tags: [],
     notes: null,
     warnings: [],
+    retriedFrom: null,
     priority: 0,
     timeoutS: 60,
     maxAttempts: 3,

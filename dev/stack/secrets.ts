@@ -3,7 +3,8 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { mintKey } from "../../infra/api-keys";
-import { createKey, ensureUser } from "../../infra/database/keys";
+import { createKey } from "../../infra/database/keys";
+import { ensureUser } from "../../infra/database/users";
 
 /** Made at a stack's first start and kept, so that a key outlives a restart. */
 export interface Secrets {

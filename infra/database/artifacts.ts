@@ -1,6 +1,8 @@
 import type { ArtifactType } from "../../core/artifacts";
 import type { Manifest } from "../../core/manifest";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 export interface ArtifactRow {
   artifact_id: string;
@@ -14,7 +16,10 @@ export interface ArtifactRow {
   source_jobs: string[];
   source_artifacts: string[];
   size_bytes: number | null;
-  manifest: Manifest | null;
+  /** Only a registered one is shown, and that has its manifest. */
+  manifest: Manifest;
+  /** What its owner calls an uploaded dataset. */
+  name: string | null;
 }
 
 export interface Reservation {
@@ -51,21 +56,47 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
 export async function findArtifact(
   db: Queryable,
   artifactId: string,
-  userId: string | null,
+  viewer: Viewer,
 ): Promise<ArtifactRow | undefined> {
   return await maybeOne<ArtifactRow>(
     db,
     `select * from artifacts
      where artifact_id = $1 and registered_at is not null and ($2::text is null or user_id = $2)`,
-    [artifactId, userId],
+    [artifactId, viewer],
   );
 }
 
-export async function listJobArtifacts(db: Queryable, jobId: string): Promise<ArtifactRow[]> {
+export interface ArtifactFilter {
+  type?: ArtifactType | undefined;
+  jobId?: string | undefined;
+}
+
+/** One page of registered artifacts, newest first. */
+export async function listArtifacts(
+  db: Queryable,
+  viewer: Viewer,
+  filter: ArtifactFilter,
+  page: Page,
+): Promise<WithPosition<ArtifactRow>[]> {
+  const where = new Where()
+    .and("registered_at is not null")
+    .also(viewer, (user) => `user_id = ${user}`)
+    .also(filter.type, (type) => `artifact_type = ${type}`)
+    .also(filter.jobId, (job) => `job_id = ${job}`);
+  const order: [string, string] = ["created_at", "artifact_id"];
+  return await listPage<ArtifactRow>(db, { select: "*", from: "artifacts", order, where, page });
+}
+
+export async function listJobArtifacts(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+): Promise<ArtifactRow[]> {
   return await all<ArtifactRow>(
     db,
-    "select * from artifacts where job_id = $1 and registered_at is not null order by artifact_id",
-    [jobId],
+    `select * from artifacts where job_id = $1 and registered_at is not null
+       and ($2::text is null or user_id = $2) order by artifact_id`,
+    [jobId, viewer],
   );
 }
 
@@ -82,4 +113,40 @@ export async function findOwnArtifacts(
     [userId, ids],
   );
   return rows.map((row) => row.artifact_id);
+}
+
+export interface UploadedDataset {
+  artifactId: string;
+  userId: string;
+  uri: string;
+  name: string | null;
+  createdBy: string;
+  sizeBytes: number;
+  manifest: Manifest;
+}
+
+/** Registers a dataset that no job made. */
+export async function insertUploadedDataset(
+  db: Queryable,
+  given: UploadedDataset,
+): Promise<ArtifactRow> {
+  const row = await maybeOne<ArtifactRow>(
+    db,
+    `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by, created_at,
+                            size_bytes, manifest, registered_at, name)
+     values ($1, $2, 'dataset', 'raw_dataset', $3, $4, ($6::jsonb->>'created_at')::timestamptz, $5,
+             $6, now(), $7)
+     returning *`,
+    [
+      given.artifactId,
+      given.userId,
+      given.uri,
+      given.createdBy,
+      given.sizeBytes,
+      given.manifest,
+      given.name,
+    ],
+  );
+  if (!row) throw new Error("insert returned no artifact");
+  return row;
 }

@@ -1,7 +1,9 @@
 import type { JobType } from "../../core/job-types";
 import type { Usage } from "../../core/pricing";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/states";
+import { IS_LIVE } from "./keys";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 export interface AttemptRow {
   job_id: string;
@@ -61,10 +63,17 @@ export async function findAttemptState(
   );
 }
 
-export async function listAttempts(db: Queryable, jobId: string): Promise<AttemptRow[]> {
-  return await all<AttemptRow>(db, "select * from attempts where job_id = $1 order by attempt", [
-    jobId,
-  ]);
+export async function listAttempts(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+): Promise<AttemptRow[]> {
+  return await all<AttemptRow>(
+    db,
+    `select a.* from attempts a join jobs j using (job_id)
+     where job_id = $1 and ($2::text is null or j.user_id = $2) order by attempt`,
+    [jobId, viewer],
+  );
 }
 
 export async function findAttempt(
@@ -156,11 +165,16 @@ export interface HandOut {
 
 /**
  * Starts the attempt assigned to this worker, or finds the one that it runs already: asking twice
- * gives the same answer. The job row is taken first, then the attempt, as everywhere.
+ * gives the same answer. The job row is taken first, then the attempt, as everywhere. A key that was
+ * revoked while its poll was parked is given nothing.
  */
-export async function handOut(db: Queryable, workerId: string): Promise<HandOut | undefined> {
+export async function handOut(
+  db: Queryable,
+  workerId: string,
+  keyId: string,
+): Promise<HandOut | undefined> {
   for (;;) {
-    const found = await tryHandOut(db, workerId);
+    const found = await tryHandOut(db, workerId, keyId);
     // Another poll of this worker started it while we waited for the job's lock: now it runs.
     if (!found || found.is_running) return found;
   }
@@ -169,12 +183,14 @@ export async function handOut(db: Queryable, workerId: string): Promise<HandOut 
 async function tryHandOut(
   db: Queryable,
   workerId: string,
+  keyId: string,
 ): Promise<(HandOut & { is_running: boolean }) | undefined> {
   return await maybeOne(
     db,
     `with held as (
        select job_id, attempt, state from attempts
-       where worker_id = $1 and state in ('assigned', 'running')),
+       where worker_id = $1 and state in ('assigned', 'running')
+         and exists (select from api_keys where key_id = $2 and ${IS_LIVE})),
      job as (
        update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
               started_at = coalesce(j.started_at, now())
@@ -190,7 +206,7 @@ async function tryHandOut(
      select j.job_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
             held.state = 'running' or held.job_id in (select job_id from started) as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
-    [workerId],
+    [workerId, keyId],
   );
 }
 

@@ -1,6 +1,8 @@
 import type { JobType } from "../../core/job-types";
 import type { Bill, RateCard, Usage } from "../../core/pricing";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 export interface BillingRow {
   job_id: string;
@@ -76,13 +78,30 @@ export async function insertBillingRecord(
 export async function findBillingRecord(
   db: Queryable,
   jobId: string,
-  userId: string | null,
+  viewer: Viewer,
 ): Promise<BillingRow | undefined> {
   return await maybeOne<BillingRow>(
     db,
     "select * from billing_records where job_id = $1 and ($2::text is null or user_id = $2)",
-    [jobId, userId],
+    [jobId, viewer],
   );
+}
+
+/** One page of records, newest first. */
+export async function listBillingRecords(
+  db: Queryable,
+  viewer: Viewer,
+  page: Page,
+): Promise<WithPosition<BillingRow>[]> {
+  const where = new Where().also(viewer, (user) => `user_id = ${user}`);
+  const order: [string, string] = ["created_at", "job_id"];
+  return await listPage<BillingRow>(db, {
+    select: "*",
+    from: "billing_records",
+    order,
+    where,
+    page,
+  });
 }
 
 export interface SummaryRow {

@@ -27,6 +27,9 @@ function codeOf(error: unknown): string | undefined {
 
 export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) ?? "");
 
+/** A lock was not to be had within `lock_timeout`. */
+export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";
+
 export const isBadText = (error: unknown): boolean => BAD_TEXT_CODES.has(codeOf(error) ?? "");
 
 /** True when Postgres can't be reached, as opposed to refusing what it was asked. */

@@ -3,6 +3,14 @@ import type { RateCard } from "../../core/pricing";
 import type { Requirements } from "../../core/requirements";
 import type { ErrorCode, JobStatus } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
+
+/** What is odd about an accepted submission. */
+export interface JobWarning {
+  code: string;
+  param: string;
+  message: string;
+}
 
 export interface JobRow {
   job_id: string;
@@ -14,7 +22,7 @@ export interface JobRow {
   params: Record<string, unknown>;
   tags: string[];
   notes: string | null;
-  warnings: unknown[];
+  warnings: JobWarning[];
   priority: number;
   timeout_s: number;
   max_attempts: number;
@@ -46,7 +54,8 @@ export interface NewJob {
   params: Record<string, unknown>;
   tags: string[];
   notes: string | null;
-  warnings: unknown[];
+  warnings: JobWarning[];
+  retriedFrom: string | null;
   priority: number;
   timeoutS: number;
   maxAttempts: number;
@@ -67,8 +76,8 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
     `with job as (
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          notes, warnings, priority, timeout_s, max_attempts, req_gpu_count,
-                         req_gpu_tokens, req_memory_gb, rate_card, request_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+                         req_gpu_tokens, req_memory_gb, rate_card, request_id, retried_from)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $22)
        returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
@@ -99,22 +108,22 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
       job.shape,
       job.outputIds,
       job.leaseS,
+      job.retriedFrom,
     ],
   );
   if (!row) throw new Error("insert returned no job");
   return row;
 }
 
-/** The job, if this tenant may see it; `null` as tenant sees all. */
 export async function findJob(
   db: Queryable,
   jobId: string,
-  userId: string | null,
+  viewer: Viewer,
 ): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(
     db,
     "select * from jobs where job_id = $1 and ($2::text is null or user_id = $2)",
-    [jobId, userId],
+    [jobId, viewer],
   );
 }
 

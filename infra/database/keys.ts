@@ -1,30 +1,94 @@
+import { timingSafeEqual } from "node:crypto";
 import { keyDigest, mintKey, type Scope } from "../api-keys";
 import { newId } from "../ids";
-import { execute, maybeOne, type Queryable } from "./pool";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
+
+interface AuthenticatingRow {
+  key_id: string;
+  user_id: string;
+  scope: Scope;
+  name: string;
+  made_by_admin: boolean;
+  digest: Buffer;
+  /** Its last use was not noted within the last minute. */
+  is_unnoticed: boolean;
+}
+
+/** Of a key that is neither revoked nor expired. */
+export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())";
+
+/** The key of this digest, unless it is revoked or expired. */
+export async function findKey(
+  db: Queryable,
+  digest: Buffer,
+): Promise<AuthenticatingRow | undefined> {
+  const found = await maybeOne<AuthenticatingRow>(
+    db,
+    `select key_id, user_id, scope, name, made_by_admin, digest,
+            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
+     from api_keys where digest = $1 and ${IS_LIVE}`,
+    [digest],
+  );
+  return found && timingSafeEqual(found.digest, digest) ? found : undefined;
+}
+
+/** Notes that a key is in use; whatever the load, once a minute. */
+export async function touchKey(db: Queryable, keyId: string): Promise<void> {
+  await execute(
+    db,
+    `update api_keys set last_used_at = now()
+     where key_id = $1 and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    [keyId],
+  );
+}
+
+/** Of these keys, those that no longer open anything. */
+export async function listDeadKeys(db: Queryable, keyIds: string[]): Promise<string[]> {
+  const rows = await all<{ key_id: string }>(
+    db,
+    `select key_id from api_keys where key_id = any($1) and not (${IS_LIVE})`,
+    [keyIds],
+  );
+  return rows.map((row) => row.key_id);
+}
 
 export interface KeyRow {
   key_id: string;
   user_id: string;
   scope: Scope;
   name: string;
-  made_by_admin: boolean;
+  last4: string;
+  created_at: Date;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+  revoked_at: Date | null;
 }
 
-/** The key of this digest, unless it is revoked or expired. */
-export async function findKey(db: Queryable, digest: Buffer): Promise<KeyRow | undefined> {
-  return await maybeOne<KeyRow>(
+const SHOWN =
+  "key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at, revoked_at";
+
+/** A tenant's keys, newest first, the revoked ones among them. */
+export async function listKeys(
+  db: Queryable,
+  userId: string,
+  page: Page,
+): Promise<WithPosition<KeyRow>[]> {
+  const where = new Where().also(userId, (user) => `user_id = ${user}`);
+  const order: [string, string] = ["created_at", "key_id"];
+  return await listPage<KeyRow>(db, { select: SHOWN, from: "api_keys", order, where, page });
+}
+
+/** Revokes a key; a second time changes nothing. False: there is no such key for this viewer. */
+export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): Promise<boolean> {
+  const changed = await execute(
     db,
-    `select key_id, user_id, scope, name, made_by_admin from api_keys
-     where digest = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
-    [digest],
+    `update api_keys set revoked_at = coalesce(revoked_at, now())
+     where key_id = $1 and ($2::text is null or user_id = $2)`,
+    [keyId, viewer],
   );
-}
-
-export async function ensureUser(db: Queryable, userId: string, name: string): Promise<void> {
-  await execute(db, "insert into users (user_id, name) values ($1, $2) on conflict do nothing", [
-    userId,
-    name,
-  ]);
+  return changed === 1;
 }
 
 export interface NewKey {
@@ -32,30 +96,31 @@ export interface NewKey {
   scope: Scope;
   name: string;
   madeByAdmin: boolean;
+  expiresAt?: string | null;
   /** An own key text, as the embedded stack keeps it between starts; else one is minted. */
   key?: string;
 }
 
 /** Stores a key's digest; the text is returned here and nowhere else. */
-export async function createKey(
-  db: Queryable,
-  given: NewKey,
-): Promise<{ keyId: string; key: string }> {
+export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & { key: string }> {
   const key = given.key ?? mintKey(given.scope);
-  const keyId = newId("key");
-  await execute(
+  const row = await maybeOne<KeyRow>(
     db,
-    `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin)
-     values ($1, $2, $3, $4, $5, $6, $7) on conflict (digest) do nothing`,
+    `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin, expires_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)
+     on conflict (digest) do update set digest = excluded.digest
+     returning ${SHOWN}`,
     [
-      keyId,
+      newId("key"),
       given.userId,
       given.scope,
       given.name,
       keyDigest(key),
       key.slice(-4),
       given.madeByAdmin,
+      given.expiresAt ?? null,
     ],
   );
-  return { keyId, key };
+  if (!row) throw new Error("insert returned no key");
+  return { ...row, key };
 }

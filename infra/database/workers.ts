@@ -1,5 +1,7 @@
 import type { WorkerStatus } from "../../core/states";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 export interface WorkerRow {
   worker_id: string;
@@ -23,14 +25,34 @@ export interface WorkerRow {
   current_job_id: string | null;
 }
 
-/** Visible to whom: the owner; an admin (`null`) sees all. */
-export async function listWorkers(db: Queryable, userId: string | null): Promise<WorkerRow[]> {
-  return await all<WorkerRow>(
+const WITH_JOB = `workers w left join attempts a
+  on a.worker_id = w.worker_id and a.state in ('assigned', 'running')`;
+
+/** One page of the workers that this viewer owns, the latest to be registered first. */
+export async function listWorkers(
+  db: Queryable,
+  viewer: Viewer,
+  page: Page,
+): Promise<WithPosition<WorkerRow>[]> {
+  return await listPage<WorkerRow>(db, {
+    select: "w.*, a.job_id as current_job_id",
+    from: WITH_JOB,
+    order: ["w.registered_at", "w.worker_id"],
+    where: new Where().also(viewer, (user) => `w.user_id = ${user}`),
+    page,
+  });
+}
+
+export async function findWorker(
+  db: Queryable,
+  workerId: string,
+  viewer: Viewer,
+): Promise<WorkerRow | undefined> {
+  return await maybeOne<WorkerRow>(
     db,
-    `select w.*, a.job_id as current_job_id from workers w
-     left join attempts a on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
-     where $1::text is null or w.user_id = $1 order by w.registered_at desc, w.worker_id`,
-    [userId],
+    `select w.*, a.job_id as current_job_id from ${WITH_JOB}
+     where w.worker_id = $1 and ($2::text is null or w.user_id = $2)`,
+    [workerId, viewer],
   );
 }
 

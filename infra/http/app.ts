@@ -1,47 +1,45 @@
+import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from "fastify";
-import { ForgeError } from "../../core/errors";
-import type { Scope } from "../api-keys";
 import type { Context } from "../context";
 import { newId } from "../ids";
-import { checkBody } from "./body";
-import { sendError } from "./errors";
-import { authenticate, type Principal, requireScope } from "./principal";
+import { parseJsonBody } from "./body";
+import { sendConnectionError, sendError } from "./errors";
+import { authenticate, type Principal } from "./principal";
+import { RateLimiter } from "./rate-limit";
+import type { Route } from "./route";
+import { addRoutes, noRoute, routeOf } from "./routing";
+import { limitSlowBodies } from "./slow-bodies";
 
-/** A route: one canonical path first, then its aliases. */
-export interface Route {
-  method: "GET" | "POST" | "DELETE";
-  /** Each is served with and without /api, with and without a trailing slash. */
-  paths: [canonical: string, ...aliases: string[]];
-  /** The least scope that may call it. A route without one does not compile. */
-  scope: Scope;
-  handle(request: ForgeRequest, reply: FastifyReply): Promise<unknown>;
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set before anything else is looked at, but on the few open paths. */
+    principal: Principal;
+  }
+  interface FastifyContextConfig {
+    /** Answered without a key. */
+    open?: boolean;
+    route?: Route;
+  }
 }
 
-export interface ForgeRequest extends FastifyRequest {
-  principal: Principal;
-}
+/** Files that anybody may read, by path. */
+export type OpenFiles = Record<string, { contentType: string; content: Buffer | string }>;
 
-/** What can be asked without a key: whether the server is up, and nothing else. */
-export interface Health {
-  isReady(): Promise<boolean>;
-}
-
-const OPEN_PATHS = new Set(["/healthz", "/readyz"]);
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** The HTTP application: keys first, then routes, then one error handler. */
+/** The HTTP application: keys first, then limits, then routes, then one error handler. */
 export async function createApp(
   ctx: Context,
   routes: Route[],
-  health: Health,
+  openFiles: OpenFiles,
 ): Promise<FastifyInstance> {
+  const { http } = ctx.config;
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
     // One line a request at debug level only: a thousand heartbeating workers are not news.
@@ -49,7 +47,7 @@ export async function createApp(
       disableRequestLogging: true,
       requestIdLogLabel: "request_id",
     }),
-    bodyLimit: ctx.config.http.maxBodyBytes,
+    bodyLimit: http.maxBodyBytes,
     requestIdHeader: false,
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
@@ -58,69 +56,94 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
-      authenticate(ctx.pool, request.headers)
-        .then(() => sendError(noRoute(request), request, reply))
+      authenticate(ctx.pool, request.raw)
+        .then(() => sendError(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendError(error, request, reply));
     },
+    clientErrorHandler: sendConnectionError,
+    http: { headersTimeout: http.requestTimeoutS * 1000, connectionsCheckingInterval: 1_000 },
     forceCloseConnections: "idle",
     return503OnClosing: true,
-    // Rejects bodies that set __proto__ or constructor.
-    onProtoPoisoning: "error",
   });
-  await app.register(helmet);
-  app.removeContentTypeParser("text/plain");
+  await app.register(helmet, {
+    // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
+    contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
+  });
+  if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
   app.setErrorHandler(sendError);
   app.setNotFoundHandler((request) => {
-    throw noRoute(request);
+    throw noRoute(request, routes);
   });
+  addBodyParsers(app, http.maxJsonDepth);
   app.decorateRequest("principal");
 
+  const limiter = new RateLimiter(ctx.pool, http.rateLimit, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
-    if (OPEN_PATHS.has(pathOf(request))) return;
-    (request as ForgeRequest).principal = await authenticate(ctx.pool, request.headers);
+    if (request.routeOptions.config.open) return;
+    const principal = await authenticate(ctx.pool, request.raw);
+    request.principal = principal;
+    const isWorkerRoute = routeOf(request)?.scope === "worker";
+    if (principal.scope === "user" && !isWorkerRoute) await limiter.admit(principal.keyId, reply);
   });
-  app.addHook("preValidation", async (request) => {
-    checkBody(request.body, ctx.config.http.maxJsonDepth);
-  });
+  limitSlowBodies(app, http.requestTimeoutS);
   app.addHook("onResponse", async (request, reply) => {
-    request.log.debug(
-      {
-        method: request.method,
-        path: pathOf(request),
-        status: reply.statusCode,
-        ms: reply.elapsedTime,
-      },
-      "answered",
-    );
+    const answered = {
+      method: request.method,
+      path: pathOf(request),
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+    };
+    request.log.debug(answered, "answered");
   });
 
-  app.get("/healthz", async () => ({ ok: true }));
-  app.get("/readyz", async (_request, reply) => {
-    const ready = await health.isReady();
-    if (!ready) reply.code(503).header("retry-after", 2);
-    return { ready };
-  });
-  for (const route of routes) addRoute(app, route);
+  for (const [path, file] of Object.entries(openFiles)) {
+    app.get(path, { config: { open: true } }, async (_request, reply) =>
+      reply.type(file.contentType).header("cache-control", "no-cache").send(file.content),
+    );
+  }
+  addRoutes(app, routes);
   return app;
 }
 
-function addRoute(app: FastifyInstance, route: Route): void {
-  const paths = new Set(
-    route.paths.flatMap((path) => [path, path.startsWith("/api/") ? path.slice(4) : `/api${path}`]),
-  );
-  for (const url of paths) {
-    app.route({
-      method: route.method,
-      url,
-      onRequest: async (request) => requireScope((request as ForgeRequest).principal, route.scope),
-      handler: async (request, reply) => await route.handle(request as ForgeRequest, reply),
-    });
-  }
+function corsOptions(origins: string[]) {
+  return {
+    origin: origins,
+    allowedHeaders: [
+      "authorization",
+      "content-type",
+      "idempotency-key",
+      "if-none-match",
+      "last-event-id",
+      "x-checksum-sha256",
+      "x-request-id",
+      "x-service-api-key",
+    ],
+    exposedHeaders: [
+      "etag",
+      "idempotency-replayed",
+      "ratelimit-limit",
+      "ratelimit-policy",
+      "ratelimit-remaining",
+      "ratelimit-reset",
+      "retry-after",
+      "x-request-id",
+    ],
+    methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+    maxAge: 600,
+    strictPreflight: false,
+  };
 }
 
-function noRoute(request: FastifyRequest): ForgeError {
-  return new ForgeError(404, "route_not_found", `there is no ${request.method} ${pathOf(request)}`);
+/** JSON by our own parser; anything else passes as a stream, to the routes that take it (routing.ts). */
+function addBodyParsers(app: FastifyInstance, maxDepth: number): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (_request: FastifyRequest, bytes: Buffer) => parseJsonBody(bytes, maxDepth),
+  );
+  app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
 }
 
 function pathOf(request: FastifyRequest): string {

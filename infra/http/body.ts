@@ -1,35 +1,79 @@
-import { InvalidRequest } from "../../core/errors";
+import { type JSONPath, visit } from "jsonc-parser";
+import { ForgeError, InvalidRequest } from "../../core/errors";
 
 /** With the u flag, a whole pair is one code point and no surrogate. */
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
+const utf8 = new TextDecoder("utf-8", { fatal: true });
+
 /**
- * Refuses what JSON allows and Postgres can't hold, and nesting that only an attack has: NUL, half a
- * surrogate pair, more than `maxDepth` levels.
+ * Reads a JSON body, and refuses what JSON allows and nobody means: one name twice in an object,
+ * `__proto__`, more than `maxDepth` levels, and text that Postgres can't hold (NUL, half a surrogate
+ * pair). Each refusal names the field.
  */
-export function checkBody(body: unknown, maxDepth: number): void {
-  check(body, "", maxDepth);
-}
-
-function check(value: unknown, path: string, depth: number): void {
-  if (typeof value === "string") checkText(value, path);
-  if (typeof value !== "object" || value === null) return;
-  if (depth === 0) throw new InvalidRequest("the body is nested too deeply", topField(path));
-  for (const [key, item] of Object.entries(value)) {
-    const at = path === "" ? key : `${path}.${key}`;
-    checkText(key, at);
-    check(item, at, depth - 1);
+export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
+  if (bytes.length === 0) return undefined;
+  let text: string;
+  let value: unknown;
+  try {
+    text = utf8.decode(bytes);
+    value = JSON.parse(text);
+  } catch {
+    throw new ForgeError(400, "malformed_json", "the body is not valid JSON in UTF-8");
   }
+  refuseOddities(text, maxDepth);
+  return value;
 }
 
-function checkText(text: string, path: string): void {
-  if (text.includes("\0") || HALF_PAIR.test(text)) {
-    throw new InvalidRequest("text may not contain NUL or half a surrogate pair", wellFormed(path));
-  }
+type PathSupplier = () => JSONPath;
+
+function refuseOddities(text: string, maxDepth: number): void {
+  /** The names seen in each object that is open; undefined for an array. */
+  const open: (Set<string> | undefined)[] = [];
+  const enter = (names: Set<string> | undefined, pathOf: PathSupplier): void => {
+    if (open.length === maxDepth) {
+      const [field] = pathOf();
+      throw new InvalidRequest(`the body has more than ${maxDepth} levels`, `${field ?? ""}`);
+    }
+    open.push(names);
+  };
+  const leave = (): void => {
+    open.pop();
+  };
+  visit(text, {
+    onObjectBegin: (_offset, _length, _line, _character, pathOf) => enter(new Set(), pathOf),
+    onArrayBegin: (_offset, _length, _line, _character, pathOf) => enter(undefined, pathOf),
+    onObjectEnd: leave,
+    onArrayEnd: leave,
+    onObjectProperty: (name, _offset, _length, _line, _character, pathOf) => {
+      const names = open.at(-1);
+      const at = (): JSONPath => [...pathOf(), name];
+      if (names?.has(name)) {
+        throw new InvalidRequest(`"${nameOf(at())}" is there twice`, nameOf(at()));
+      }
+      if (name === "__proto__") throw new InvalidRequest(`"${name}" is no field`, nameOf(at()));
+      checkText(name, at);
+      names?.add(name);
+    },
+    onLiteralValue: (value, _offset, _length, _line, _character, pathOf) => {
+      if (typeof value === "string") checkText(value, pathOf);
+      // 1e999 is a number to JSON, and Infinity to everybody who reads it.
+      if (typeof value === "number" && !Number.isFinite(value)) {
+        throw new InvalidRequest("the number is too large", nameOf(pathOf()));
+      }
+    },
+  });
 }
 
-const topField = (path: string): string => wellFormed(path.split(".", 1)[0] ?? "");
+function checkText(text: string, pathOf: PathSupplier): void {
+  if (isStorable(text)) return;
+  throw new InvalidRequest("text may not contain NUL or half a surrogate pair", nameOf(pathOf()));
+}
+
+/** False for text that Postgres can't hold. */
+export const isStorable = (text: string): boolean => !text.includes("\0") && !HALF_PAIR.test(text);
 
 /** A name that may itself be what is wrong, fit to be shown. */
-const wellFormed = (path: string): string => path.replaceAll("\0", "").replace(HALF_PAIRS, "");
+const nameOf = (path: JSONPath): string =>
+  path.join(".").replaceAll("\0", "").replace(HALF_PAIRS, "");

@@ -1,10 +1,16 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ZodError } from "zod";
 import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
 import { isAway, isBadText } from "../database/errors";
+import { newId } from "../ids";
 import { fromZod } from "./validation";
 
 const RETRY_AFTER_S = 2;
+
+/** RFC 9457, for clients that ask for it. */
+const PROBLEM = "application/problem+json";
 
 /** The one place where a failure becomes an answer. */
 export function sendError(
@@ -17,17 +23,55 @@ export function sendError(
     const level = refusal.status === 503 ? "warn" : "error";
     request.log[level]({ err: error, code: refusal.code }, "request failed");
   }
+  reply.header("x-request-id", request.id);
   if (refusal.status === 503) reply.header("retry-after", RETRY_AFTER_S);
-  if (refusal.status === 413) reply.header("connection", "close");
-  reply.code(refusal.status).send({
+  // The rest of a body that nobody reads would be taken for the next request.
+  if (refusal.status === 413 || refusal.status === 408) reply.header("connection", "close");
+  reply.code(refusal.status);
+  if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));
+  else reply.type("application/json").send(asError(refusal, request.id));
+}
+
+/** The answer to bytes that are no HTTP request, or that never became one in time. */
+export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
+  if (socket.writable && error.code !== "ECONNRESET") {
+    const refusal = fromParser(error.code);
+    const body = JSON.stringify(asError(refusal, newId("req")));
+    socket.write(
+      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    );
+  }
+  socket.destroySoon();
+}
+
+function asError(refusal: ForgeError, requestId: string) {
+  return {
     error: {
       code: refusal.code,
       message: refusal.message,
       ...(refusal.param === undefined ? {} : { param: refusal.param }),
-      request_id: request.id,
+      request_id: requestId,
       ...(refusal.details === undefined ? {} : { details: refusal.details }),
     },
-  });
+  };
+}
+
+function asProblem(refusal: ForgeError, requestId: string) {
+  const { message, ...members } = asError(refusal, requestId).error;
+  return {
+    type: `urn:forge:error:${refusal.code}`,
+    title: refusal.code.replaceAll("_", " "),
+    status: refusal.status,
+    detail: message,
+    ...members,
+  };
+}
+
+function wantsProblem(request: FastifyRequest): boolean {
+  const ranges = (request.headers.accept ?? "").split(",");
+  const asked = ranges.find((range) => range.trim().toLowerCase().startsWith(PROBLEM));
+  return asked !== undefined && !/;\s*q=0(\.0*)?\s*(;|$)/.test(asked);
 }
 
 function toForgeError(error: FastifyError | Error): ForgeError {
@@ -41,19 +85,28 @@ function toForgeError(error: FastifyError | Error): ForgeError {
 }
 
 function fromFastify(error: FastifyError | Error): ForgeError | undefined {
-  if (!("statusCode" in error) || error.statusCode === undefined || error.statusCode >= 500) {
-    return undefined;
-  }
+  if (!("statusCode" in error) || error.statusCode === undefined) return undefined;
   switch (error.statusCode) {
+    case 400:
+      return new ForgeError(400, "malformed_request", "the request could not be read whole");
     case 413:
       return new ForgeError(413, "body_too_large", "the request body is too large");
     case 415:
-      return new ForgeError(
-        415,
-        "unsupported_media_type",
-        "send JSON: Content-Type: application/json",
-      );
+      return new ForgeError(415, "unsupported_media_type", "this route takes no such Content-Type");
+    case 503:
+      return new Unavailable("the server is stopping; try again shortly");
     default:
-      return new ForgeError(400, "malformed_json", "the body is not valid JSON");
+      return undefined;
+  }
+}
+
+function fromParser(code: string | undefined): ForgeError {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new ForgeError(431, "headers_too_large", "the request's headers are too large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new ForgeError(408, "request_timeout", "the request did not arrive in time");
+    default:
+      return new ForgeError(400, "malformed_request", "this is not an HTTP request");
   }
 }

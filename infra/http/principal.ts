@@ -1,7 +1,9 @@
+import type { IncomingMessage } from "node:http";
 import { ForgeError } from "../../core/errors";
 import { isWellFormedKey, keyDigest, type Scope } from "../api-keys";
-import { findKey } from "../database/keys";
+import { findKey, touchKey } from "../database/keys";
 import type { Queryable } from "../database/pool";
+import type { Viewer } from "../database/viewer";
 
 /** Who is calling: the tenant, and what the key allows. */
 export interface Principal {
@@ -20,14 +22,14 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
   admin: ["admin"],
 };
 
-type Headers = Record<string, string | string[] | undefined>;
-
 /** Resolves the request's key, from either header, to a principal; 403 when there is none. */
-export async function authenticate(db: Queryable, headers: Headers): Promise<Principal> {
-  const key = readKey(headers);
+export async function authenticate(db: Queryable, message: IncomingMessage): Promise<Principal> {
+  const key = readKey(message);
   if (key === undefined || !isWellFormedKey(key)) throw invalidKey();
   const found = await findKey(db, keyDigest(key));
   if (!found) throw invalidKey();
+  // Nobody waits for it, and a failure costs a date.
+  if (found.is_unnoticed) touchKey(db, found.key_id).catch(() => undefined);
   return {
     userId: found.user_id,
     keyId: found.key_id,
@@ -39,23 +41,25 @@ export async function authenticate(db: Queryable, headers: Headers): Promise<Pri
 
 export function requireScope(principal: Principal, needed: Scope): void {
   if (ALLOWED[needed].includes(principal.scope)) return;
-  throw new ForgeError(
-    403,
-    "insufficient_scope",
-    `this needs a key of scope "${needed}"; yours is "${principal.scope}"`,
-  );
+  throw insufficientScope(`this needs a key of scope "${needed}"; yours is "${principal.scope}"`);
 }
 
-function readKey(headers: Headers): string | undefined {
-  const own = headers["x-service-api-key"];
-  const bearer = /^Bearer\s+(\S+)\s*$/i.exec(headers.authorization?.toString() ?? "")?.[1];
-  if (Array.isArray(own)) return undefined;
-  if (headers.authorization !== undefined && bearer === undefined) return undefined;
-  if (own !== undefined && bearer !== undefined && own !== bearer) return undefined;
-  return own ?? bearer;
+export const insufficientScope = (message: string, param?: string): ForgeError =>
+  new ForgeError(403, "insufficient_scope", message, param);
+
+/** Whose things this key may see: its tenant's; everybody's for an admin. */
+export const viewerOf = (principal: Principal): Viewer =>
+  principal.scope === "admin" ? null : principal.userId;
+
+/** The one key that the request carries, in one header or the same in both. */
+function readKey(message: IncomingMessage): string | undefined {
+  const { "x-service-api-key": own = [], authorization = [] } = message.headersDistinct;
+  const bearers = authorization.map((value) => /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1]);
+  const keys = new Set([...own, ...bearers]);
+  return keys.size === 1 ? [...keys][0] : undefined;
 }
 
-function invalidKey(): ForgeError {
+export function invalidKey(): ForgeError {
   return new ForgeError(
     403,
     "invalid_api_key",

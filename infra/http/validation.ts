@@ -1,15 +1,20 @@
-import { closest } from "fastest-levenshtein";
-import { type ZodError, z } from "zod";
+import { closest, distance } from "fastest-levenshtein";
+import { z } from "zod";
 import { InvalidRequest } from "../../core/errors";
 
 /** Parses with a schema; a failure names the field, and for an unknown one the nearest known name. */
-export function parse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
-  return withHints(known, () => schema.parse(value));
+export function parse<T>(schema: z.ZodType<T>, value: unknown): T {
+  return withHints(
+    (path) => fieldsAt(schema, path),
+    () => schema.parse(value),
+  );
 }
 
+/** The known names of the object that a path leads to. */
+type KnownFields = (path: PropertyKey[]) => string[];
+
 /** Runs a parser that throws ZodErrors, with the names that it knows for hints. */
-export function withHints<T>(knownFields: string[], run: () => T): T {
+export function withHints<T>(knownFields: KnownFields, run: () => T): T {
   try {
     return run();
   } catch (error) {
@@ -18,19 +23,47 @@ export function withHints<T>(knownFields: string[], run: () => T): T {
   }
 }
 
-export function fromZod(error: ZodError, knownFields: string[] = []): InvalidRequest {
+/** "; did you mean …?" where a known name is near, else nothing. */
+export function didYouMean(name: string, known: readonly string[]): string {
+  if (known.length === 0) return "";
+  const near = closest(name, [...known]);
+  return distance(name, near) <= Math.max(2, near.length / 2) ? `; did you mean "${near}"?` : "";
+}
+
+export function fromZod(error: z.ZodError, knownFields: KnownFields = () => []): InvalidRequest {
   const [issue] = error.issues;
   if (!issue) return new InvalidRequest("the request is invalid");
   const path = issue.path.join(".");
   if (issue.code === "unrecognized_keys") {
     const field = issue.keys[0] ?? "";
     const param = path ? `${path}.${field}` : field;
-    const near = path === "" && knownFields.length > 0 ? closest(field, knownFields) : undefined;
-    const hint = near ? `; did you mean "${near}"?` : "";
+    const hint = didYouMean(field, knownFields(issue.path));
     return new InvalidRequest(`unknown field "${param}"${hint}`, param);
   }
   if (path === "") return new InvalidRequest(`the body: ${issue.message}`);
   const missing = issue.code === "invalid_type" && issue.message.includes("received undefined");
   const message = missing ? `"${path}" is required` : `"${path}": ${issue.message}`;
   return new InvalidRequest(message, path);
+}
+
+/** The field names of the object schema that lies at a path; none where there is no such. */
+export function fieldsAt(schema: unknown, path: PropertyKey[]): string[] {
+  let at = unwrap(schema);
+  for (const step of path) {
+    if (at instanceof z.ZodArray) at = unwrap(at.element);
+    else if (at instanceof z.ZodObject) at = unwrap(at.shape[String(step)]);
+    else return [];
+  }
+  return at instanceof z.ZodObject ? Object.keys(at.shape) : [];
+}
+
+function unwrap(schema: unknown): unknown {
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodNullable
+  ) {
+    return unwrap(schema.unwrap());
+  }
+  return schema;
 }

@@ -2,29 +2,53 @@ import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
+import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { ObjectStore, StoredObject } from "./object-store";
+import type { ByteRange, ObjectStore, StoredObject } from "./object-store";
 
 /** The object store as a directory. */
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
   async put(key: string, body: Buffer): Promise<void> {
-    const target = this.pathOf(key);
-    const temporary = join(dirname(target), `.${randomUUID()}.part`);
+    await this.write(key, (file) => file.writeFile(body));
+  }
+
+  async putStream(key: string, body: Readable): Promise<Omit<StoredObject, "path">> {
+    const hash = createHash("sha256");
+    let sizeBytes = 0;
+    await this.write(key, (file) =>
+      pipeline(
+        body,
+        async function* (chunks: AsyncIterable<Buffer>) {
+          for await (const chunk of chunks) {
+            hash.update(chunk);
+            sizeBytes += chunk.length;
+            yield chunk;
+          }
+        },
+        file.createWriteStream({ autoClose: false }),
+      ),
+    );
+    return { sizeBytes, sha256: hash.digest("hex") };
+  }
+
+  async sizeOf(key: string): Promise<number | undefined> {
     try {
-      const file = await createFile(temporary);
-      try {
-        await file.writeFile(body);
-        await file.sync();
-      } finally {
-        await file.close();
-      }
-      await rename(temporary, target);
+      const found = await stat(this.pathOf(key));
+      return found.isFile() ? found.size : undefined;
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
+      if (isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR")) return undefined;
       throw error;
     }
+  }
+
+  read(key: string, range?: ByteRange): Readable {
+    return createReadStream(this.pathOf(key), range);
+  }
+
+  async remove(key: string): Promise<void> {
+    await rm(this.pathOf(key), { force: true });
   }
 
   async list(prefix: string): Promise<StoredObject[]> {
@@ -46,6 +70,25 @@ export class LocalStore implements ObjectStore {
         sha256: await sha256Of(file),
       })),
     );
+  }
+
+  /** Nobody sees the file before it is whole and on the disk. */
+  private async write(key: string, fill: (file: FileHandle) => Promise<void>): Promise<void> {
+    const target = this.pathOf(key);
+    const temporary = join(dirname(target), `.${randomUUID()}.part`);
+    try {
+      const file = await createFile(temporary);
+      try {
+        await fill(file);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await rename(temporary, target);
+    } catch (error) {
+      await rm(temporary, { force: true }).catch(() => undefined);
+      throw error;
+    }
   }
 
   private pathOf(key: string): string {

@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import { type IdleWorker, matchQueue, type QueuedJob } from "../../core/matching";
 import { shapeOf } from "../../core/requirements";
-import { createKey, ensureUser } from "../../infra/database/keys";
+import { createKey } from "../../infra/database/keys";
 import { matchOnce } from "../../infra/database/matching";
 import { all, execute } from "../../infra/database/pool";
+import { ensureUser } from "../../infra/database/users";
 import { type Forge, startForge } from "../support/forge";
 
 /** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */

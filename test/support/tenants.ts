@@ -1,5 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
-import { createKey, ensureUser } from "../../infra/database/keys";
+import { createKey } from "../../infra/database/keys";
+import { ensureUser } from "../../infra/database/users";
 import type { Forge } from "./forge";
 import { TestWorker } from "./test-worker";
 

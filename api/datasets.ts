@@ -1,0 +1,114 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import { artifactPrefix, storeUri } from "../core/artifacts";
+import { InvalidRequest } from "../core/errors";
+import { buildUploadManifest } from "../core/manifest";
+import type { Context } from "../infra/context";
+import { insertUploadedDataset } from "../infra/database/artifacts";
+import { readClock } from "../infra/database/clock";
+import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/datasets/ingest";
+import { createOnce } from "../infra/http/idempotency";
+import { idempotencyHeader } from "../infra/http/openapi";
+import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
+import { newId } from "../infra/ids";
+import { artifactFields, presentArtifact } from "./present-artifact";
+
+const CHECKSUM = /^[0-9a-fA-F]{64}$/;
+
+const datasetSchema = z
+  .object({
+    ...artifactFields,
+    dataset_id: z.string(),
+    dataset_uri: z.string(),
+    num_rows: z.int(),
+    schema: z.object({ columns: z.array(z.object({ name: z.string(), dtype: z.string() })) }),
+  })
+  .meta({ id: "Dataset" });
+
+export function datasetRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "POST",
+      paths: ["/api/datasets"],
+      scope: "user",
+      operationId: "uploadDataset",
+      tag: "Artifacts",
+      summary: "Upload a dataset",
+      description:
+        "The file is the body, of any size. It is read as it arrives: the answer has the rows and " +
+        "columns that were counted, and a row that is wrong is refused by its number.",
+      query: z.strictObject({ name: z.string().min(1).max(256).optional() }),
+      headers: {
+        "X-Checksum-Sha256": z.string().regex(CHECKSUM).optional().describe("of the body, in hex"),
+        ...idempotencyHeader,
+      },
+      stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
+      answers: { 201: { description: "the dataset", schema: datasetSchema } },
+      refusals: { 400: ["checksum_mismatch"] },
+      async handle(call) {
+        const { request, query } = call;
+        const { body, headers } = request;
+        const checksum = headers["x-checksum-sha256"];
+        if (checksum !== undefined && (typeof checksum !== "string" || !CHECKSUM.test(checksum))) {
+          throw new InvalidRequest("must be 64 hexadecimal digits", "X-Checksum-Sha256");
+        }
+        if (!(body instanceof Readable))
+          throw new InvalidRequest("send the file as the body", "body");
+        const artifactId = newId("ds");
+        const prefix = artifactPrefix("generate", artifactId);
+        const contentType = mediaTypeOf(request);
+        const file = await ingest(ctx.store, prefix, contentType, body, checksum);
+        const dataset: NewDataset = { artifactId, prefix, name: query.name ?? null, file };
+        return await register(ctx, call, dataset);
+      },
+    }),
+  ];
+}
+
+interface NewDataset {
+  artifactId: string;
+  prefix: string;
+  name: string | null;
+  file: IngestedFile;
+}
+
+/** Writes the manifest beside the file, then the registry's entry; a replay leaves neither. */
+async function register(
+  ctx: Context,
+  call: AnyCall,
+  { artifactId, prefix, name, file }: NewDataset,
+): Promise<unknown> {
+  const { userId, keyName: createdBy } = call.principal;
+  const createdAt = await readClock(ctx.pool);
+  const manifest = buildUploadManifest({ artifactId, userId, createdBy, createdAt, name, file });
+  const keys = [`${prefix}${file.path}`, `${prefix}manifest.json`] as const;
+  let isRegistered = false;
+  try {
+    await ctx.store.put(keys[1], Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+    const { answer, isNew } = await createOnce(ctx, call, {
+      content: { name, sha256: file.sha256 },
+      async create(db) {
+        const row = await insertUploadedDataset(db, {
+          artifactId,
+          userId,
+          uri: storeUri(prefix),
+          name,
+          createdBy,
+          sizeBytes: file.sizeBytes,
+          manifest,
+        });
+        return {
+          ...presentArtifact(row),
+          dataset_id: artifactId,
+          dataset_uri: storeUri(keys[0]),
+          num_rows: file.numRows,
+          schema: { columns: file.columns },
+        };
+      },
+    });
+    isRegistered = isNew;
+    return answer;
+  } finally {
+    if (!isRegistered) await Promise.all(keys.map((key) => ctx.store.remove(key)));
+  }
+}

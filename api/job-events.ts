@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { InvalidRequest } from "../core/errors";
+import { isFinal } from "../core/states";
+import type { Context } from "../infra/context";
+import { type JobEventRow, listJobEvents } from "../infra/database/job-events";
+import { findJob } from "../infra/database/jobs";
+import type { Viewer } from "../infra/database/viewer";
+import { viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent, sendEvents } from "../infra/http/sse";
+import type { JobWatch } from "./job-watch";
+import { requireJob } from "./jobs";
+
+const EVENT_ID = /^[0-9]{1,15}$/;
+
+export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/jobs/:job_id/events"],
+      scope: "user",
+      operationId: "streamJobEvents",
+      tag: "Jobs",
+      summary: "Follow a job",
+      description:
+        "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
+        "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
+        "without an id, as it changes. The stream ends after the job's last status.",
+      headers: {
+        "Last-Event-ID": z
+          .string()
+          .regex(EVENT_ID)
+          .optional()
+          .describe("the id of the last event that arrived: the stream goes on after it"),
+      },
+      answers: {
+        200: {
+          description: "the events",
+          schema: z.string(),
+          contentType: "text/event-stream",
+        },
+      },
+      refusals: { 404: ["job_not_found"] },
+      async handle({ params, request, reply, principal }) {
+        const viewer = viewerOf(principal);
+        const { job_id: jobId } = await requireJob(ctx, params, viewer);
+        const afterId = readLastEventId(request.headers["last-event-id"]);
+        const { signal } = ctx.parking.park(request, principal, reply);
+        return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal));
+      },
+    }),
+  ];
+}
+
+function readLastEventId(given: string | string[] | undefined): number {
+  if (given === undefined || given === "") return 0;
+  if (typeof given === "string" && EVENT_ID.test(given)) return Number(given);
+  throw new InvalidRequest("Last-Event-ID is not the id of an event", "Last-Event-ID");
+}
+
+interface Followed {
+  jobId: string;
+  viewer: Viewer;
+  afterId: number;
+}
+
+async function* follow(
+  ctx: Context,
+  watch: JobWatch,
+  { jobId, viewer, afterId }: Followed,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
+  const watcher = watch.watch(jobId, signal);
+  let lastId = afterId;
+  let progress: number | null = null;
+  try {
+    while (!signal.aborted) {
+      const events = await listJobEvents(ctx.pool, jobId, viewer, lastId);
+      for (const event of events) {
+        lastId = event.event_id;
+        yield asEvent(event);
+      }
+      const job = await findJob(ctx.pool, jobId, viewer);
+      if (!job) return;
+      if (job.progress !== null && job.progress !== progress) {
+        progress = job.progress;
+        yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
+      }
+      // Its last event is out, unless it came between the two reads: then another round finds it.
+      if (isFinal(job.status) && events.length === 0) return;
+      if (events.length === 0 && !(await watcher.next(KEEP_ALIVE_MS))) yield KEEP_ALIVE;
+    }
+  } finally {
+    watcher.close();
+  }
+}
+
+function asEvent(row: JobEventRow): ServerSentEvent {
+  const { event_id: id, job_id, status, attempts, worker_id, error_code, created_at } = row;
+  const at = created_at.toISOString();
+  return {
+    id,
+    event: "status",
+    data: JSON.stringify({ job_id, status, attempts, worker_id, error_code, at }),
+  };
+}

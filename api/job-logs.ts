@@ -1,0 +1,94 @@
+import type { FastifyReply } from "fastify";
+import { z } from "zod";
+import { MAX_ATTEMPTS } from "../core/constants";
+import { ForgeError } from "../core/errors";
+import { logKey } from "../core/log-files";
+import type { Context } from "../infra/context";
+import { readByteRange } from "../infra/http/byte-range";
+import { viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { sendEvents } from "../infra/http/sse";
+import { followLog, LOG_EVENT_ID, readLogEventId } from "./follow-log";
+import type { JobWatch } from "./job-watch";
+import { requireJob } from "./jobs";
+
+const logQuery = z.strictObject({
+  attempt: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(MAX_ATTEMPTS)
+    .optional()
+    .describe("whose log; by default the latest attempt's"),
+  follow: z.enum(["true", "false"]).default("false").describe("true: server-sent events"),
+});
+
+export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/jobs/:job_id/logs"],
+      scope: "user",
+      operationId: "getJobLog",
+      tag: "Jobs",
+      summary: "Read or follow a job's log",
+      description:
+        "The log as text; empty while there is none. With `follow=true` server-sent events: `log`, with " +
+        "the data `{attempt, offset, text}`, as the log grows and through further attempts; `end`, with " +
+        "the job's status, when nothing more will come.",
+      query: logQuery,
+      headers: {
+        Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
+        "Last-Event-ID": z
+          .string()
+          .regex(LOG_EVENT_ID)
+          .optional()
+          .describe("the id of the last event that arrived: the stream goes on after it"),
+      },
+      answers: {
+        200: { description: "the log", schema: z.string(), contentType: "text/plain" },
+        206: { description: "the range asked for", schema: z.string(), contentType: "text/plain" },
+      },
+      refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
+      async handle({ params, request, reply, query, principal }) {
+        const viewer = viewerOf(principal);
+        const job = await requireJob(ctx, params, viewer);
+        if (query.follow === "false") {
+          const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
+          return await sendLog(ctx, key, request.headers.range, reply);
+        }
+        const from = readLogEventId(request.headers["last-event-id"]) ?? {
+          attempt: query.attempt ?? Math.max(1, job.attempts),
+          offset: 0,
+        };
+        const { signal } = ctx.parking.park(request, principal, reply);
+        const only = query.attempt;
+        return sendEvents(
+          reply,
+          followLog(ctx, watch, { jobId: job.job_id, viewer, from, only }, signal),
+        );
+      },
+    }),
+  ];
+}
+
+async function sendLog(
+  ctx: Context,
+  key: string,
+  range: string | undefined,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const size = (await ctx.store.sizeOf(key)) ?? 0;
+  const asked = readByteRange(range, size);
+  reply.type("text/plain; charset=utf-8").header("accept-ranges", "bytes");
+  if (asked === "unsatisfiable") {
+    reply.header("content-range", `bytes */${size}`);
+    throw new ForgeError(416, "range_not_satisfiable", `the log has ${size} bytes`, "Range");
+  }
+  if (size === 0) return reply.send("");
+  // Bytes that are appended meanwhile stay out: the length was told.
+  const bytes = asked ?? { start: 0, end: size - 1 };
+  if (asked) reply.code(206).header("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
+  reply.header("content-length", bytes.end - bytes.start + 1);
+  return reply.send(ctx.store.read(key, bytes));
+}

@@ -1,0 +1,41 @@
+import { z } from "zod";
+import { ARTIFACT_TYPES } from "../core/artifacts";
+import type { ArtifactRow } from "../infra/database/artifacts";
+import { timestamp } from "./timestamp";
+
+export const manifestSchema = z
+  .record(z.string(), z.unknown())
+  .meta({ id: "Manifest", description: "what the artifact is, and where it came from" });
+
+/** An artifact as contract.md has it. */
+export const artifactFields = {
+  artifact_id: z.string(),
+  artifact_type: z.enum(ARTIFACT_TYPES),
+  kind: z.string().describe("raw_dataset, scored_dataset, distilled_dataset, checkpoint, …"),
+  name: z.string().nullable().describe("of an uploaded dataset"),
+  created_by: z.string().describe("the name of the key that made it"),
+  uri: z.string(),
+  created_at: timestamp,
+  source_jobs: z.array(z.string()),
+  source_artifacts: z.array(z.string()),
+  size_bytes: z.int().nullable(),
+  manifest: manifestSchema,
+};
+
+export const artifactSchema = z.object(artifactFields).meta({ id: "Artifact" });
+
+export function presentArtifact(artifact: ArtifactRow): z.infer<typeof artifactSchema> {
+  return {
+    artifact_id: artifact.artifact_id,
+    artifact_type: artifact.artifact_type,
+    kind: artifact.kind,
+    name: artifact.name,
+    created_by: artifact.created_by,
+    uri: artifact.uri,
+    created_at: artifact.created_at.toISOString(),
+    source_jobs: artifact.source_jobs,
+    source_artifacts: artifact.source_artifacts,
+    size_bytes: artifact.size_bytes,
+    manifest: artifact.manifest,
+  };
+}

@@ -1,0 +1,44 @@
+import { z } from "zod";
+import { SCOPES } from "../infra/api-keys";
+import type { KeyRow } from "../infra/database/keys";
+import { timestamp } from "./timestamp";
+
+const keyFields = {
+  key_id: z.string(),
+  name: z.string(),
+  scope: z.enum(SCOPES),
+  last4: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp.nullable(),
+  last_used_at: timestamp.nullable().describe("to the minute"),
+  revoked_at: timestamp.nullable(),
+};
+
+export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
+
+export const newKeySchema = z
+  .object({ ...keyFields, key: z.string().nullable().describe("its text, shown here only") })
+  .meta({ id: "NewApiKey" });
+
+export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
+  return {
+    key_id: key.key_id,
+    name: key.name,
+    scope: key.scope,
+    last4: key.last4,
+    created_at: key.created_at.toISOString(),
+    expires_at: key.expires_at?.toISOString() ?? null,
+    last_used_at: key.last_used_at?.toISOString() ?? null,
+    revoked_at: key.revoked_at?.toISOString() ?? null,
+  };
+}
+
+export type NewKeyShown = z.infer<typeof newKeySchema>;
+
+export const presentNewKey = (created: KeyRow & { key: string }): NewKeyShown => ({
+  ...presentKey(created),
+  key: created.key,
+});
+
+/** What is kept of the answer that had the key's text: that is stored nowhere. */
+export const withoutSecret = (shown: NewKeyShown): NewKeyShown => ({ ...shown, key: null });

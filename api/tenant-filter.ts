@@ -1,0 +1,16 @@
+import { z } from "zod";
+import type { Viewer } from "../infra/database/viewer";
+import { insufficientScope, type Principal, viewerOf } from "../infra/http/principal";
+
+/** The filter of every list that an admin sees all tenants in. */
+export const tenantQuery = {
+  user_id: z.string().min(1).max(64).optional().describe("admin keys: this tenant's only"),
+};
+
+/** Whose rows a list shows: the caller's; for an admin everybody's, or those of the tenant named. */
+export function tenantFilter(principal: Principal, userId: string | undefined): Viewer {
+  const viewer = viewerOf(principal);
+  if (userId === undefined || userId === viewer) return viewer;
+  if (viewer === null) return userId;
+  throw insufficientScope("only an admin's key lists another user's", "user_id");
+}

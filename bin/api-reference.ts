@@ -1,0 +1,29 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { getAbsoluteFSPath } from "swagger-ui-dist";
+import type { OpenFiles } from "../infra/http/app";
+import type { OpenApiDocument } from "../infra/http/openapi";
+
+const PAGE = join(__dirname, "api-reference");
+
+/** The page that shows the API, under /docs/: all of it from here, nothing from another server. */
+export function apiReference(document: OpenApiDocument): OpenFiles {
+  const library = getAbsoluteFSPath();
+  const file = (contentType: string, folder: string, name: string) => ({
+    contentType: `${contentType}; charset=utf-8`,
+    content: readFileSync(join(folder, name)),
+  });
+  const page = file("text/html", PAGE, "index.html");
+  return {
+    "/docs/": page,
+    "/docs/index.html": page,
+    "/docs/reference.css": file("text/css", PAGE, "reference.css"),
+    "/docs/reference.js": file("text/javascript", PAGE, "reference.js"),
+    "/docs/swagger-ui.css": file("text/css", library, "swagger-ui.css"),
+    "/docs/swagger-ui-bundle.js": file("text/javascript", library, "swagger-ui-bundle.js"),
+    "/docs/openapi.json": {
+      contentType: "application/json; charset=utf-8",
+      content: JSON.stringify(document),
+    },
+  };
+}

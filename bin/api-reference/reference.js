@@ -1,0 +1,11 @@
+// The key that "Authorize" takes stays in this page's memory, and goes to this server only.
+window.SwaggerUIBundle({
+  url: "openapi.json",
+  dom_id: "#reference",
+  deepLinking: true,
+  docExpansion: "list",
+  defaultModelsExpandDepth: 0,
+  displayRequestDuration: true,
+  persistAuthorization: false,
+  validatorUrl: null,
+});

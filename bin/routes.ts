@@ -1,0 +1,83 @@
+import { z } from "zod";
+import type { AgentBridge } from "../agent-bridge";
+import type { Api } from "../api";
+import { describeApi, type OpenApiDocument } from "../infra/http/openapi";
+import { type Route, route } from "../infra/http/route";
+
+/** The version of the HTTP API: a second major one would be another contract. */
+const API_VERSION = "1.0.0";
+
+const DESCRIPTION = `Forge takes machine-learning jobs, hands them to GPU workers that pull for work, and sees each to
+exactly one end, one bill and one manifest.
+
+Send the key as \`X-Service-Api-Key\` or \`Authorization: Bearer\`. Lists are newest first: \`limit\`, and
+\`after\` with the \`next_cursor\` of the page before. Refusals have one form, with a stable \`code\`. Every path
+is also served without \`/api\`, and with a trailing slash.`;
+
+/** What can be asked without a key: whether the server is up, and nothing else. */
+export interface Health {
+  isReady(): Promise<boolean>;
+}
+
+/** Every route that a server serves, the document of them among them. */
+export function allRoutes(
+  api: Pick<Api, "routes">,
+  bridge: Pick<AgentBridge, "routes">,
+  health: Health,
+): Route[] {
+  const routes = [...api.routes, ...bridge.routes, ...healthRoutes(health)];
+  let document: OpenApiDocument | undefined;
+  routes.push(
+    route({
+      method: "GET",
+      paths: ["/openapi.json"],
+      scope: "user",
+      operationId: "getOpenApi",
+      tag: "Service",
+      summary: "This document",
+      answers: {
+        200: { description: "OpenAPI 3.1", schema: z.record(z.string(), z.unknown()) },
+      },
+      handle: async () => document,
+    }),
+  );
+  document = documentOf(routes);
+  return routes;
+}
+
+export const documentOf = (routes: Route[]): OpenApiDocument =>
+  describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION });
+
+function healthRoutes(health: Health): Route[] {
+  const ok = z.object({ ok: z.literal(true) });
+  const readiness = z.object({ ready: z.boolean() });
+  return [
+    route({
+      method: "GET",
+      paths: ["/healthz"],
+      scope: "open",
+      operationId: "isAlive",
+      tag: "Service",
+      summary: "Whether the process answers",
+      answers: { 200: { description: "it does", schema: ok } },
+      handle: async () => ({ ok: true }),
+    }),
+    route({
+      method: "GET",
+      paths: ["/readyz"],
+      scope: "open",
+      operationId: "isReady",
+      tag: "Service",
+      summary: "Whether it can serve: the database answers, and it is not stopping",
+      answers: {
+        200: { description: "it can", schema: readiness },
+        503: { description: "it can't", schema: readiness },
+      },
+      async handle({ reply }) {
+        const ready = await health.isReady();
+        if (!ready) reply.code(503).header("retry-after", 2);
+        return { ready };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,49 @@
+import type { ErrorCode, JobStatus } from "../../core/states";
+import { all, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
+
+/** A change of a job's status, written by a trigger in the transaction that made it. */
+export interface JobEventRow {
+  event_id: number;
+  job_id: string;
+  status: JobStatus;
+  attempts: number;
+  worker_id: string | null;
+  error_code: ErrorCode | null;
+  created_at: Date;
+}
+
+/** A job's events after a given one, oldest first. */
+export async function listJobEvents(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+  afterId: number,
+): Promise<JobEventRow[]> {
+  return await all<JobEventRow>(
+    db,
+    `select event_id, job_id, status, attempts, worker_id, error_code, created_at from job_events
+     where job_id = $1 and event_id > $2 and ($3::text is null or user_id = $3)
+     order by event_id`,
+    [jobId, afterId, viewer],
+  );
+}
+
+export interface JobGlance {
+  job_id: string;
+  status: JobStatus;
+  progress: number | null;
+  last_event_id: number;
+}
+
+/** Where these jobs stand, for whoever watches them; whose they are was asked before. */
+export async function glanceAtJobs(db: Queryable, jobIds: string[]): Promise<JobGlance[]> {
+  return await all<JobGlance>(
+    db,
+    `select j.job_id, j.status, j.progress, last.event_id as last_event_id
+     from jobs j, lateral (
+       select event_id from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
+     where j.job_id = any($1)`,
+    [jobIds],
+  );
+}

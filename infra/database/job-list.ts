@@ -1,0 +1,52 @@
+import type { JobType } from "../../core/job-types";
+import { isFinal, type JobStatus } from "../../core/states";
+import type { JobRow } from "./jobs";
+import { type Page, pageStatement, Where, type WithPosition } from "./pages";
+import { all, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
+
+export interface JobFilter {
+  statuses?: JobStatus[] | undefined;
+  jobTypes?: JobType[] | undefined;
+  /** The job carries all of them. */
+  tags?: string[] | undefined;
+  workerId?: string | undefined;
+  pipelineId?: string | undefined;
+  createdAfter?: string | undefined;
+  createdBefore?: string | undefined;
+}
+
+/** One page of jobs, newest first. */
+export async function listJobs(
+  db: Queryable,
+  viewer: Viewer,
+  filter: JobFilter,
+  page: Page,
+): Promise<WithPosition<JobRow>[]> {
+  const { text, values } = listJobsStatement(viewer, filter, page);
+  return await all(db, text, values);
+}
+
+/** The statement of `listJobs`; apart, so that a test can have it explained. */
+export function listJobsStatement(viewer: Viewer, filter: JobFilter, page: Page) {
+  const where = new Where()
+    .also(viewer, (user) => `user_id = ${user}`)
+    .also(filter.statuses, (statuses) => `status = any(${statuses})`)
+    .also(filter.jobTypes, (types) => `job_type = any(${types})`)
+    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
+    .also(filter.workerId, (worker) => `worker_id = ${worker}`)
+    .also(filter.pipelineId, (pipeline) => `pipeline_id = ${pipeline}`)
+    .also(filter.createdAfter, (time) => `created_at > ${time}::timestamptz`)
+    .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`);
+  // Said once more in the words of a partial index, which a parameter can't match.
+  if (filter.statuses?.every((status) => !isFinal(status))) {
+    where.and("status not in ('completed', 'failed')");
+  }
+  return pageStatement({
+    select: "*",
+    from: "jobs",
+    order: ["created_at", "job_id"],
+    where,
+    page,
+  });
+}

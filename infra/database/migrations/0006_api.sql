@@ -1,0 +1,56 @@
+-- What happened to each job, in the transaction in which it happened: for streams of events now, for
+-- webhooks one day. A job's events come in the order of their ids, for its row is locked by each change.
+create table job_events (
+  event_id   bigint generated always as identity primary key,
+  job_id     text not null references jobs,
+  user_id    text not null references users,
+  status     text not null,
+  attempts   integer not null,
+  worker_id  text,
+  error_code text,
+  created_at timestamptz not null default now()
+);
+create index job_events_by_job on job_events (job_id, event_id);
+
+-- A trigger, so that no statement that changes a status can forget it.
+create function note_job_event() returns trigger language plpgsql as $$
+begin
+  insert into job_events (job_id, user_id, status, attempts, worker_id, error_code)
+  values (new.job_id, new.user_id, new.status, new.attempts, new.worker_id, new.error_code);
+  return null;
+end $$;
+create trigger jobs_inserted after insert on jobs
+  for each row execute function note_job_event();
+create trigger jobs_changed after update of status on jobs
+  for each row when (old.status is distinct from new.status) execute function note_job_event();
+
+-- Jobs that were there before: their last word.
+insert into job_events (job_id, user_id, status, attempts, worker_id, error_code, created_at)
+select job_id, user_id, status, attempts, worker_id, error_code, moved_at from jobs order by moved_at;
+
+-- Lists are newest first. All tenants' jobs, for an admin; a tenant's unfinished ones, which a filter by
+-- status would else look for among all that ever were.
+create index jobs_by_age on jobs (created_at desc, job_id desc);
+create index jobs_active_by_user on jobs (user_id, created_at desc, job_id desc)
+  where status not in ('completed', 'failed');
+create index api_keys_by_user on api_keys (user_id, created_at desc, key_id desc);
+create index users_by_age on users (created_at desc, user_id desc);
+drop index artifacts_by_user;
+create index artifacts_by_user on artifacts (user_id, created_at desc, artifact_id desc)
+  where registered_at is not null;
+create index artifacts_by_age on artifacts (created_at desc, artifact_id desc)
+  where registered_at is not null;
+drop index billing_by_month;
+create index billing_by_month on billing_records (user_id, created_at desc, job_id desc);
+create index billing_by_age on billing_records (created_at desc, job_id desc);
+
+-- Requests that a key may still make. Unlogged: a crash fills every bucket, and that is no harm.
+create unlogged table rate_buckets (
+  key_id      text primary key,
+  tokens      double precision not null,
+  granted     double precision not null,
+  refilled_at timestamptz not null
+);
+
+-- What a dataset was called when it was uploaded.
+alter table artifacts add column name text;

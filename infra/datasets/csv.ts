@@ -1,0 +1,68 @@
+import { once } from "node:events";
+import { CsvError, type Parser, parse } from "csv-parse";
+import { badRow, ColumnTypes, type TableFacts, type TableReader } from "./table";
+
+const MAX_ROW_BYTES = 16 * 1024 * 1024;
+
+/** CSV with a header, as RFC 4180 has it; every row with as many fields as the header. */
+export class CsvReader implements TableReader {
+  private readonly types = new ColumnTypes();
+  private readonly parser: Parser;
+  private header: string[] | undefined;
+  private numRows = 0;
+  private failure: Error | undefined;
+
+  constructor() {
+    this.parser = parse({ bom: true, max_record_size: MAX_ROW_BYTES, skip_empty_lines: true });
+    this.parser.on("data", (row: string[]) => this.read(row));
+    this.parser.on("error", (error) => {
+      this.failure ??= error;
+    });
+  }
+
+  async push(chunk: Buffer): Promise<void> {
+    if (!this.failure && !this.parser.write(chunk)) {
+      await Promise.race([once(this.parser, "drain"), once(this.parser, "close")]);
+    }
+    this.throwFailure();
+  }
+
+  async end(): Promise<TableFacts> {
+    const closed = once(this.parser, "close");
+    this.parser.end();
+    await closed.catch(() => undefined);
+    this.throwFailure();
+    return { numRows: this.numRows, columns: this.types.toColumns() };
+  }
+
+  private read(row: string[]): void {
+    if (this.header) {
+      this.numRows += 1;
+      this.header.forEach((name, at) => {
+        this.types.see(name, dtypeOf(row[at] ?? ""));
+      });
+      return;
+    }
+    this.header = row;
+    for (const name of row) this.types.see(name, "null");
+    if (this.types.size !== row.length || row.includes("")) {
+      this.failure = badRow(1, "names a column twice, or not at all");
+      this.parser.destroy();
+    }
+  }
+
+  private throwFailure(): void {
+    if (!this.failure) return;
+    if (!(this.failure instanceof CsvError)) throw this.failure;
+    const row = Number(this.failure.lines ?? this.numRows + 2);
+    throw badRow(row, `is not well-formed CSV: ${this.failure.code}`);
+  }
+}
+
+function dtypeOf(text: string): string {
+  if (text === "") return "null";
+  if (/^[+-]?\d{1,18}$/.test(text)) return "int64";
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(text)) return "double";
+  if (/^(true|false)$/i.test(text)) return "bool";
+  return "string";
+}

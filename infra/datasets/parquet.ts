@@ -1,0 +1,89 @@
+import { text } from "node:stream/consumers";
+import type { SchemaElement } from "hyparquet";
+import { InvalidRequest } from "../../core/errors";
+import type { ObjectStore } from "../store/object-store";
+import type { Column, TableFacts } from "./table";
+
+const MAGIC = "PAR1";
+/** A footer of an honest file is far smaller; it is held in memory. */
+const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
+
+/** Reads the footer of a stored parquet file; the rows stay where they are. */
+export async function readParquetFacts(
+  store: ObjectStore,
+  key: string,
+  sizeBytes: number,
+): Promise<TableFacts> {
+  await requireFooter(store, key, sizeBytes);
+  // hyparquet is an ES module only.
+  const { parquetMetadataAsync } = await import("hyparquet");
+  const file = {
+    byteLength: sizeBytes,
+    slice: async (start: number, end = sizeBytes) => await readBytes(store, key, start, end - 1),
+  };
+  try {
+    const { num_rows, schema } = await parquetMetadataAsync(file);
+    return { numRows: Number(num_rows), columns: columnsOf(schema) };
+  } catch {
+    throw new InvalidRequest("the file's parquet footer can't be read", "body");
+  }
+}
+
+async function requireFooter(store: ObjectStore, key: string, sizeBytes: number): Promise<void> {
+  const isLongEnough = sizeBytes >= 3 * MAGIC.length;
+  const head = isLongEnough ? await text(store.read(key, { start: 0, end: 3 })) : "";
+  const tail = isLongEnough ? await readBytes(store, key, sizeBytes - 8, sizeBytes - 1) : undefined;
+  if (!tail || head !== MAGIC || Buffer.from(tail).toString("latin1", 4) !== MAGIC) {
+    throw new InvalidRequest("the file is not parquet", "body");
+  }
+  const length = new DataView(tail).getUint32(0, true);
+  if (length > Math.min(MAX_FOOTER_BYTES, sizeBytes - 12)) {
+    throw new InvalidRequest("the file's parquet footer can't be read", "body");
+  }
+}
+
+async function readBytes(
+  store: ObjectStore,
+  key: string,
+  start: number,
+  end: number,
+): Promise<ArrayBuffer> {
+  const parts: Buffer[] = [];
+  for await (const part of store.read(key, { start, end })) parts.push(part as Buffer);
+  return new Uint8Array(Buffer.concat(parts)).buffer;
+}
+
+/** The top level of the schema; the first element is the root, and each names its children's number. */
+function columnsOf([root, ...elements]: SchemaElement[]): Column[] {
+  const columns: Column[] = [];
+  let at = 0;
+  const skip = (): void => {
+    const children = elements[at++]?.num_children ?? 0;
+    for (let child = 0; child < children; child++) skip();
+  };
+  for (let column = 0; column < (root?.num_children ?? 0); column++) {
+    const element = elements[at];
+    if (!element) break;
+    columns.push({ name: element.name, dtype: dtypeOf(element) });
+    skip();
+  }
+  return columns;
+}
+
+function dtypeOf(element: SchemaElement): string {
+  const logical = element.logical_type?.type ?? element.converted_type;
+  if (element.num_children)
+    return logical === "LIST" ? "list" : logical === "MAP" ? "map" : "struct";
+  if (logical === "STRING" || logical === "UTF8") return "string";
+  if (logical !== undefined && logical !== "INTEGER") return logical.toLowerCase();
+  return PHYSICAL[element.type ?? ""] ?? "binary";
+}
+
+const PHYSICAL: Record<string, string> = {
+  BOOLEAN: "bool",
+  INT32: "int32",
+  INT64: "int64",
+  INT96: "timestamp",
+  FLOAT: "float",
+  DOUBLE: "double",
+};

@@ -1,0 +1,20 @@
+import { createHash } from "node:crypto";
+import type { FastifyReply, FastifyRequest } from "fastify";
+
+/** Answers 304 without a body when the client has this very answer already (RFC 9110, 13.1.2). */
+export function sendIfChanged(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  body: unknown,
+): unknown {
+  const digest = createHash("sha256").update(JSON.stringify(body)).digest("base64url");
+  const etag = `"${digest.slice(0, 22)}"`;
+  reply.header("etag", etag).header("cache-control", "private, no-cache");
+  if (!matches(request.headers["if-none-match"], etag)) return body;
+  return reply.code(304).send();
+}
+
+function matches(header: string | undefined, etag: string): boolean {
+  const tags = (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  return tags.includes(etag) || tags.includes("*");
+}

@@ -1,0 +1,270 @@
+import { z } from "zod";
+import type { Answer, Route } from "./route";
+
+type Json = Record<string, unknown>;
+
+/** An OpenAPI 3.1 document, as far as its readers here look into it. */
+export interface OpenApiDocument extends Json {
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Json; [more: string]: unknown };
+}
+
+export interface Operation extends Json {
+  operationId: string;
+  /** The least scope that may call it. */
+  "x-forge-scope": string;
+  parameters: { name: string; in: string; required: boolean; schema: Json }[];
+  requestBody?: { content: Record<string, { schema: Json; examples?: Json }> };
+  responses: Record<string, Json>;
+}
+
+interface Info {
+  title: string;
+  version: string;
+  description: string;
+}
+
+/** Refusals that need no word from a route, by status. */
+const REFUSALS: Record<number, string> = {
+  400: "the request is wrong; `param` names the field",
+  402: "the budget is spent",
+  403: "no valid key, or one of too small a scope",
+  404: "there is none, or it is another tenant's",
+  408: "the body did not arrive in time",
+  409: "it contradicts what is there",
+  413: "the body is too large",
+  415: "no such Content-Type here",
+  416: "the range lies beyond the end",
+  422: "the Idempotency-Key was used with another request",
+  429: "too many requests; `Retry-After` tells when to come back",
+  503: "something that Forge stands on is away; `Retry-After` tells when to come back",
+};
+
+/** The OpenAPI document of these routes: canonical paths only, from the schemas that validate. */
+export function describeApi(routes: Route[], info: Info): OpenApiDocument {
+  const schemas: Json = {};
+  const paths: OpenApiDocument["paths"] = {};
+  for (const route of routes.filter((one) => !one.undocumented)) {
+    const path = openApiPath(route);
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = describeRoute(route, routes, schemas);
+  }
+  return {
+    openapi: "3.1.0",
+    info,
+    servers: [{ url: "/" }],
+    security: [{ ServiceApiKey: [] }, { Bearer: [] }],
+    tags: [...new Set(routes.map((route) => route.tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: { ...schemas, Error: toSchema(errorBody, "output", schemas) },
+      securitySchemes: {
+        ServiceApiKey: { type: "apiKey", in: "header", name: "X-Service-Api-Key" },
+        Bearer: { type: "http", scheme: "bearer" },
+      },
+    },
+  };
+}
+
+const errorBody = z
+  .object({
+    error: z.object({
+      code: z.string().describe("a stable word in snake_case"),
+      message: z.string().describe("for people"),
+      param: z.string().optional().describe("the field, parameter or header that is wrong"),
+      request_id: z.string().describe("the same as in the header x-request-id"),
+      details: z.record(z.string(), z.unknown()).optional(),
+    }),
+  })
+  .describe("Every refusal; as application/problem+json (RFC 9457) where the client accepts that");
+
+/** The canonical path, its parameters in braces; what a wildcard matches is `path`. */
+export const openApiPath = (route: Route): string =>
+  route.paths[0].replace("/*", "/:path").replaceAll(/:([a-z_]+)/g, "{$1}");
+
+function describeRoute(route: Route, routes: Route[], schemas: Json): Operation {
+  const requestBody = describeBody(route, schemas);
+  return {
+    operationId: route.operationId,
+    tags: [route.tag],
+    summary: route.summary,
+    ...(route.description ? { description: route.description } : {}),
+    ...(route.scope === "open" ? { security: [] } : {}),
+    "x-forge-scope": route.scope,
+    parameters: [
+      ...describePathParameters(route),
+      ...describeFields(route.query, "query", schemas),
+      ...describeFields(z.object(route.headers ?? {}), "header", schemas),
+    ],
+    ...(requestBody ? { requestBody } : {}),
+    responses: { ...describeAnswers(route, routes, schemas), ...describeRefusals(route) },
+  };
+}
+
+function describePathParameters(route: Route): Operation["parameters"] {
+  return namesIn(route).map((name) => ({
+    name,
+    in: "path",
+    required: true,
+    schema: { type: "string", minLength: 1 },
+  }));
+}
+
+const namesIn = (route: Route): string[] =>
+  [...openApiPath(route).matchAll(/\{([a-z_]+)\}/g)].map(([, name]) => name ?? "");
+
+function describeFields(
+  fields: z.ZodType | undefined,
+  where: "query" | "header",
+  schemas: Json,
+): Operation["parameters"] {
+  if (!fields) return [];
+  const { properties = {}, required = [] } = toSchema(fields, "input", schemas) as {
+    properties?: Record<string, Json>;
+    required?: string[];
+  };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: where,
+    required: required.includes(name),
+    ...(description === undefined ? {} : { description }),
+    schema,
+  }));
+}
+
+function describeBody(route: Route, schemas: Json): (Operation["requestBody"] & Json) | undefined {
+  if (route.stream) {
+    const schema = { type: "string", contentEncoding: "binary", minLength: 1 };
+    return {
+      required: true,
+      description: route.stream.description,
+      content: Object.fromEntries(route.stream.contentTypes.map((type) => [type, { schema }])),
+    };
+  }
+  if (!route.body) return undefined;
+  const examples = Object.entries(route.body.examples).map(([name, value]) => [name, { value }]);
+  return {
+    required: !route.body.optional,
+    content: {
+      "application/json": {
+        schema: toSchema(route.body.schema, "input", schemas),
+        examples: Object.fromEntries(examples),
+      },
+    },
+  };
+}
+
+function describeAnswers(route: Route, routes: Route[], schemas: Json): Record<string, Json> {
+  return Object.fromEntries(
+    Object.entries(route.answers).map(([status, answer]) => {
+      const links = status === "201" ? linksFrom(answer, routes) : {};
+      return [
+        status,
+        {
+          description: answer.description,
+          ...describeHeaders(answer),
+          ...(answer.schema ? { content: contentOf(answer, answer.schema, schemas) } : {}),
+          ...(Object.keys(links).length > 0 ? { links } : {}),
+        },
+      ];
+    }),
+  );
+}
+
+function describeHeaders({ headers }: Answer): Json {
+  if (!headers) return {};
+  const described = Object.entries(headers).map(([name, description]) => [
+    name,
+    { description, schema: { type: "string" } },
+  ]);
+  return { headers: Object.fromEntries(described) };
+}
+
+const contentOf = (answer: Answer, schema: z.ZodType, schemas: Json): Json => ({
+  [answer.contentType ?? "application/json"]: { schema: toSchema(schema, "output", schemas) },
+});
+
+/** From what was created to every operation on it: their path's parameter is in the answer. */
+function linksFrom(answer: Answer, routes: Route[]): Json {
+  if (!(answer.schema instanceof z.ZodObject)) return {};
+  const fields = Object.keys(answer.schema.shape);
+  const targets = routes.flatMap((target) => {
+    const [name, ...more] = namesIn(target);
+    return name !== undefined && more.length === 0 && fields.includes(name)
+      ? [[target.operationId, { operationId: target.operationId, parameters: link(name) }]]
+      : [];
+  });
+  return Object.fromEntries(targets);
+}
+
+const link = (name: string): Json => ({ [name]: `$response.body#/${name}` });
+
+function describeRefusals(route: Route): Record<string, Json> {
+  const codes: Record<number, string[]> = { ...route.refusals };
+  const may = (status: number, ...more: string[]): void => {
+    codes[status] = [...new Set([...more, ...(codes[status] ?? [])])];
+  };
+  const hasBody = route.body !== undefined || route.stream !== undefined;
+  if (route.scope !== "open") {
+    may(400, "invalid_request", ...(route.body ? ["malformed_json"] : []));
+    may(403, "invalid_api_key", "insufficient_scope");
+    may(503, "unavailable");
+  }
+  if (route.scope === "user" || route.scope === "admin") may(429, "rate_limited");
+  if (hasBody) {
+    may(408, "request_timeout");
+    may(413, "body_too_large");
+    may(415, "unsupported_media_type");
+  }
+  if (route.headers && "Idempotency-Key" in route.headers) {
+    may(409, "request_in_flight");
+    may(422, "idempotency_key_reused");
+  }
+  return Object.fromEntries(
+    Object.entries(codes).map(([status, words]) => [
+      status,
+      {
+        description: `${REFUSALS[Number(status)] ?? "refused"}: ${words.map((word) => `\`${word}\``).join(", ")}`,
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    ]),
+  );
+}
+
+/** A zod schema as JSON Schema; schemas with an id become components, and references to them. */
+function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Json {
+  const {
+    $schema: _,
+    $defs = {},
+    ...own
+  } = z.toJSONSchema(schema, {
+    io,
+    target: "draft-2020-12",
+    override: ({ jsonSchema }) => {
+      // Answers may have more fields tomorrow.
+      if (io === "output" && jsonSchema.additionalProperties === false) {
+        delete jsonSchema.additionalProperties;
+      }
+      // "safe integers" is no bound that a reader needs.
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    },
+  });
+  const moved = (part: unknown): Json =>
+    JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
+  for (const [name, part] of Object.entries($defs)) {
+    const { id: __, ...rest } = part as Json;
+    schemas[name] = moved(rest);
+  }
+  return moved(own);
+}
+
+/** The header that every POST that creates understands. */
+export const idempotencyHeader = {
+  "Idempotency-Key": z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe("the same key with the same request: the first answer again, for 24 hours"),
+};

@@ -1,0 +1,87 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { z } from "zod";
+import type { Scope } from "../api-keys";
+import type { Principal } from "./principal";
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** What a handler is called with: every part parsed by the route's own schemas. */
+export interface Call<Q, B> {
+  principal: Principal;
+  /** Of the path, as text. */
+  params: Record<string, string>;
+  query: Q;
+  body: B;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}
+
+/** One of the answers that a route gives when all goes well. */
+export interface Answer {
+  description: string;
+  /** The JSON body's schema; with `contentType`, the schema of that. */
+  schema?: z.ZodType;
+  contentType?: string;
+  headers?: Record<string, string>;
+}
+
+/** A JSON body. */
+interface JsonBody<B> {
+  /** What the document shows; it also parses, unless `parse` does. */
+  schema: z.ZodType<B>;
+  parse?: (body: unknown) => B;
+  /** Bodies that work, by name: shown in the document, and sent by a test. */
+  examples: Record<string, unknown>;
+  /** True: the request may come without one. */
+  optional?: boolean;
+}
+
+/** A body that is streamed, of one of these content types. */
+interface StreamedBody {
+  contentTypes: readonly string[];
+  description: string;
+}
+
+interface RouteSpec<Q, B> {
+  method: Method;
+  /** One canonical path first, then its aliases; each is served with and without /api. */
+  paths: [canonical: string, ...aliases: string[]];
+  /** The least scope that may call it; "open" needs no key. A route without one does not compile. */
+  scope: Scope | "open";
+  /** The operation's name in the document, and in SDKs made from it. */
+  operationId: string;
+  /** The group it is shown in. */
+  tag: string;
+  summary: string;
+  description?: string;
+  /** Not in the document: it only refuses, by the name of what is wrong. */
+  undocumented?: true;
+  query?: z.ZodType<Q>;
+  body?: JsonBody<B>;
+  stream?: StreamedBody;
+  /** Request headers that mean something here, with what they do. */
+  headers?: Record<string, z.ZodType>;
+  /** By status; the first is what a handler answers that sets none. */
+  answers: Record<number, Answer>;
+  /** Refusals beyond those that any route may give: status → codes. */
+  refusals?: Record<number, string[]>;
+  handle(call: Call<Q, B>): Promise<unknown>;
+}
+
+export interface Route extends Omit<RouteSpec<unknown, unknown>, "handle"> {
+  handle(call: Call<unknown, unknown>): Promise<unknown>;
+}
+
+/** As much of a call as helpers need, whatever its route. */
+export type AnyCall = Pick<Call<unknown, unknown>, "request" | "reply" | "principal">;
+
+type None = Record<string, never>;
+
+/** Declares a route; what its handler receives has the types of its schemas. */
+export function route<Q = None, B = undefined>(spec: RouteSpec<Q, B>): Route {
+  return spec as unknown as Route;
+}
+
+/** The request's content type, without its parameters. */
+export const mediaTypeOf = ({ headers }: FastifyRequest): string =>
+  headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase() ?? "";

@@ -1,0 +1,157 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { ForgeError } from "../../core/errors";
+import { isStorable } from "./body";
+import { requireScope } from "./principal";
+import { mediaTypeOf, type Route } from "./route";
+import { didYouMean, parse } from "./validation";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"];
+
+/** Every path that a route is served at: each form with and without /api. */
+export function pathsOf(route: Route): string[] {
+  const forms = route.paths.flatMap((path) => [
+    path,
+    path.startsWith("/api/") ? path.slice("/api".length) : `/api${path}`,
+  ]);
+  return [...new Set(forms)];
+}
+
+/** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
+export function addRoutes(app: FastifyInstance, routes: Route[]): void {
+  const allowed = new Map<string, { url: string; methods: Set<string> }>();
+  for (const route of routes) {
+    for (const url of pathsOf(route)) {
+      addRoute(app, route, url);
+      // Two routes may name one place of the path by two names.
+      const shape = url.replaceAll(/:[a-z_]+/g, ":");
+      const known = allowed.get(shape) ?? { url, methods: new Set() };
+      known.methods.add(route.method);
+      if (route.method === "GET" && !isEndless(route)) known.methods.add("HEAD");
+      allowed.set(shape, known);
+    }
+  }
+  for (const { url, methods } of allowed.values()) {
+    const allow = [...methods].join(", ");
+    app.route({
+      method: METHODS.filter((method) => !methods.has(method)),
+      url,
+      handler: async (request, reply) => {
+        reply.header("allow", allow);
+        const message = `${request.method} is not for this path; ${allow} is`;
+        throw new ForgeError(405, "method_not_allowed", message);
+      },
+    });
+  }
+}
+
+function addRoute(app: FastifyInstance, route: Route, url: string): void {
+  const success = Number(Object.keys(route.answers)[0]);
+  app.route({
+    method: route.method,
+    url,
+    config: { route, open: route.scope === "open" },
+    exposeHeadRoute: route.method === "GET" && !isEndless(route),
+    onRequest: async (request) => {
+      if (route.scope !== "open") requireScope(request.principal, route.scope);
+      requireContentType(route, request);
+    },
+    handler: async (request, reply) => {
+      reply.code(success);
+      return await route.handle({
+        principal: request.principal,
+        params: readParams(request),
+        query: readQuery(route, request),
+        body: readBody(route, request),
+        request,
+        reply,
+      });
+    },
+  });
+}
+
+/** The declaration of the route that this request matched. */
+export const routeOf = (request: FastifyRequest): Route | undefined =>
+  request.routeOptions.config.route;
+
+/** A stream of events ends when its subject does: a HEAD of it would wait for nothing. */
+const isEndless = (route: Route): boolean =>
+  Object.values(route.answers).some((answer) => answer.contentType === "text/event-stream");
+
+function requireContentType(route: Route, request: FastifyRequest): void {
+  const { headers, method } = request;
+  if (method === "GET" || method === "HEAD") return;
+  const { "content-length": length, "transfer-encoding": encoding } = headers;
+  if (encoding === undefined && (length === undefined || length === "0")) return;
+  const takes = route.stream?.contentTypes ?? ["application/json"];
+  if (takes.includes(mediaTypeOf(request))) return;
+  throw new ForgeError(
+    415,
+    "unsupported_media_type",
+    `send Content-Type: ${takes.join(" or ")}`,
+    "Content-Type",
+  );
+}
+
+/** Ids of the path. One that can't be anybody's is refused by name, before Postgres refuses it. */
+function readParams(request: FastifyRequest): Record<string, string> {
+  const params = request.params as Record<string, string>;
+  for (const [name, value] of Object.entries(params)) {
+    if (!isStorable(value)) {
+      const message = `"${name}" may not contain NUL or half a surrogate pair`;
+      throw new ForgeError(400, "invalid_request", message, name);
+    }
+  }
+  return params;
+}
+
+/** Workers may be newer than the server: what it doesn't know is ignored where they call. */
+function readQuery(route: Route, request: FastifyRequest): unknown {
+  const schema = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
+  const given = { ...(request.query as Record<string, unknown>) };
+  for (const name of repeatableOf(schema)) {
+    if (typeof given[name] === "string") given[name] = [given[name]];
+  }
+  for (const [name, value] of Object.entries(given)) {
+    if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
+    const message = `"${name}" may not contain NUL or half a surrogate pair`;
+    throw new ForgeError(400, "invalid_request", message, name);
+  }
+  return parse(schema, given);
+}
+
+/** Parameters that may be given several times; one alone arrives as a text. */
+function repeatableOf(schema: z.ZodType): string[] {
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape)
+    .filter(([, field]) => field instanceof z.ZodOptional && field.unwrap() instanceof z.ZodArray)
+    .map(([name]) => name);
+}
+
+function readBody(route: Route, { body }: FastifyRequest): unknown {
+  if (!route.body) return body;
+  if (route.body.optional && body === undefined) return parse(route.body.schema, {});
+  return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
+}
+
+/** 404, with the nearest path that there is. */
+export function noRoute(request: FastifyRequest, routes: Route[]): ForgeError {
+  const path = request.url.split("?", 1)[0] ?? request.url;
+  const sameLength = routes
+    .filter((route) => !route.undocumented)
+    .flatMap((route) => pathsOf(route))
+    .filter((known) => known.split("/").length === path.split("/").length);
+  const hint = didYouMean(path, fillIn(path, sameLength));
+  return new ForgeError(404, "route_not_found", `there is no ${request.method} ${path}${hint}`);
+}
+
+/** Known paths with the request's own ids in place of their parameters. */
+function fillIn(path: string, known: string[]): string[] {
+  const given = path.split("/");
+  return known.map((one) =>
+    one
+      .split("/")
+      .map((segment, at) => (segment.startsWith(":") ? (given[at] ?? segment) : segment))
+      .join("/"),
+  );
+}

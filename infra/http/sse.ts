@@ -1,0 +1,48 @@
+import { Readable } from "node:stream";
+import type { FastifyReply } from "fastify";
+
+export interface ServerSentEvent {
+  /** What a client sends back as Last-Event-ID, to go on after this event. */
+  id?: number | string;
+  event: string;
+  data: string;
+}
+
+/** Sent while nothing happens, so that proxies and clients see a living connection. */
+export const KEEP_ALIVE = Symbol("keep-alive");
+
+/** How often that should be, in ms. */
+export const KEEP_ALIVE_MS = 15_000;
+
+/** Answers with a stream of events, at the pace at which the client reads; it ends when they do. */
+export function sendEvents(
+  reply: FastifyReply,
+  events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
+): FastifyReply {
+  return (
+    reply
+      .type("text/event-stream; charset=utf-8")
+      .header("cache-control", "no-store")
+      // For nginx: pass on each event as it comes.
+      .header("x-accel-buffering", "no")
+      .send(Readable.from(asText(events)))
+  );
+}
+
+async function* asText(
+  events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
+): AsyncGenerator<string> {
+  // At once, so that the client sees the headers; and how soon it should come back, in ms.
+  yield "retry: 1000\n\n";
+  for await (const event of events) {
+    if (event === KEEP_ALIVE) yield ": still here\n\n";
+    else yield format(event);
+  }
+}
+
+function format({ id, event, data }: ServerSentEvent): string {
+  const lines = data.split(/\r\n|\r|\n/).map((line) => `data: ${line}`);
+  return [...(id === undefined ? [] : [`id: ${id}`]), `event: ${event}`, ...lines, "", ""].join(
+    "\n",
+  );
+}
