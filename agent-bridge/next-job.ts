@@ -1,6 +1,5 @@
 import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
-import { MAX_WAIT_SECONDS } from "../core/constants";
 import { JOB_TYPES } from "../core/job-types";
 import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
@@ -66,7 +65,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
-        waitS: Math.min(body.wait_seconds, MAX_WAIT_SECONDS),
+        waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
       });
       return job ? present(job) : { job_id: null };

@@ -95,8 +95,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       answers: {
         200: {
           description: "its bytes",
-          schema: z.string().meta({ contentEncoding: "binary" }),
-          contentType: "application/octet-stream",
+          content: { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) },
         },
       },
       refusals: { 404: ["artifact_not_found", "file_not_found"] },

@@ -8,7 +8,7 @@ import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../infra/http/s
 import type { JobWatch } from "./job-watch";
 
 /** The attempt, and the offset of the first byte that has not been sent. */
-export const LOG_EVENT_ID = /^([1-9])-([0-9]{1,15})$/;
+export const LOG_EVENT_ID = /^(?:([1-9])-([0-9]{1,15}))?$/;
 
 const CHUNK_BYTES = 64 * 1024;
 /** How often a log that is being written is looked at. */
@@ -22,7 +22,7 @@ export interface LogPosition {
 export function readLogEventId(given: string | string[] | undefined): LogPosition | undefined {
   if (given === undefined || given === "") return undefined;
   const match = typeof given === "string" ? LOG_EVENT_ID.exec(given) : null;
-  if (match) return { attempt: Number(match[1]), offset: Number(match[2]) };
+  if (match?.[1]) return { attempt: Number(match[1]), offset: Number(match[2]) };
   throw new InvalidRequest("Last-Event-ID is not the id of an event", "Last-Event-ID");
 }
 

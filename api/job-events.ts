@@ -7,11 +7,19 @@ import { findJob } from "../infra/database/jobs";
 import type { Viewer } from "../infra/database/viewer";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent, sendEvents } from "../infra/http/sse";
+import {
+  EVENT_STREAM,
+  eventSchema,
+  KEEP_ALIVE,
+  KEEP_ALIVE_MS,
+  type ServerSentEvent,
+  sendEvents,
+} from "../infra/http/sse";
 import type { JobWatch } from "./job-watch";
 import { requireJob } from "./jobs";
 
-const EVENT_ID = /^[0-9]{1,15}$/;
+/** Empty as a browser sends it that has seen no event. */
+const EVENT_ID = /^[0-9]{0,15}$/;
 
 export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
   return [
@@ -33,19 +41,13 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
           .optional()
           .describe("the id of the last event that arrived: the stream goes on after it"),
       },
-      answers: {
-        200: {
-          description: "the events",
-          schema: z.string(),
-          contentType: "text/event-stream",
-        },
-      },
+      answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
       refusals: { 404: ["job_not_found"] },
       async handle({ params, request, reply, principal }) {
         const viewer = viewerOf(principal);
         const { job_id: jobId } = await requireJob(ctx, params, viewer);
         const afterId = readLastEventId(request.headers["last-event-id"]);
-        const { signal } = ctx.parking.park(request, principal, reply);
+        const { signal } = ctx.parking.park(request, principal, reply, ctx.config.http.maxStreamS);
         return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal));
       },
     }),
@@ -53,7 +55,7 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
 }
 
 function readLastEventId(given: string | string[] | undefined): number {
-  if (given === undefined || given === "") return 0;
+  if (given === undefined) return 0;
   if (typeof given === "string" && EVENT_ID.test(given)) return Number(given);
   throw new InvalidRequest("Last-Event-ID is not the id of an event", "Last-Event-ID");
 }

@@ -7,7 +7,7 @@ import type { Context } from "../infra/context";
 import { readByteRange } from "../infra/http/byte-range";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { sendEvents } from "../infra/http/sse";
+import { EVENT_STREAM, eventSchema, sendEvents } from "../infra/http/sse";
 import { followLog, LOG_EVENT_ID, readLogEventId } from "./follow-log";
 import type { JobWatch } from "./job-watch";
 import { requireJob } from "./jobs";
@@ -46,8 +46,11 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
           .describe("the id of the last event that arrived: the stream goes on after it"),
       },
       answers: {
-        200: { description: "the log", schema: z.string(), contentType: "text/plain" },
-        206: { description: "the range asked for", schema: z.string(), contentType: "text/plain" },
+        200: {
+          description: "the log",
+          content: { "text/plain": z.string(), [EVENT_STREAM]: eventSchema },
+        },
+        206: { description: "the range asked for", content: { "text/plain": z.string() } },
       },
       refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
       async handle({ params, request, reply, query, principal }) {
@@ -61,7 +64,7 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
           attempt: query.attempt ?? Math.max(1, job.attempts),
           offset: 0,
         };
-        const { signal } = ctx.parking.park(request, principal, reply);
+        const { signal } = ctx.parking.park(request, principal, reply, ctx.config.http.maxStreamS);
         const only = query.attempt;
         return sendEvents(
           reply,

@@ -1,6 +1,7 @@
 import { z } from "zod";
-import type { AgentBridge } from "../agent-bridge";
-import type { Api } from "../api";
+import { type AgentBridge, createAgentBridge } from "../agent-bridge";
+import { type Api, createApi } from "../api";
+import type { Context } from "../infra/context";
 import { describeApi, type OpenApiDocument } from "../infra/http/openapi";
 import { type Route, route } from "../infra/http/route";
 
@@ -47,6 +48,10 @@ export function allRoutes(
 
 export const documentOf = (routes: Route[]): OpenApiDocument =>
   describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION });
+
+/** The document as a server with these means would serve it; it is not started. */
+export const documentOfServer = (ctx: Context): OpenApiDocument =>
+  documentOf(allRoutes(createApi(ctx), createAgentBridge(ctx), { isReady: async () => true }));
 
 function healthRoutes(health: Health): Route[] {
   const ok = z.object({ ok: z.literal(true) });

@@ -67,15 +67,17 @@ const DOCUMENTED_FORMS: Record<JobType, z.ZodRawShape[]> = {
   deploy: [deploy, { model_id: name, region: deploy.region }],
 };
 
-const resourcesSchema = z.strictObject({
-  gpu: z.int().min(0).max(1024).optional(),
-  gpu_type: z
-    .string()
-    .regex(/[A-Za-z0-9]/, "must not be empty")
-    .max(128)
-    .optional(),
-  memory_gb: z.int().min(0).max(1_000_000).optional(),
-});
+const resourcesSchema = z
+  .strictObject({
+    gpu: z.int().min(0).max(1024).optional(),
+    gpu_type: z
+      .string()
+      .regex(/[A-Za-z0-9]/, "must not be empty")
+      .max(128)
+      .optional(),
+    memory_gb: z.int().min(0).max(1_000_000).optional(),
+  })
+  .meta({ id: "Resources" });
 export type Resources = z.infer<typeof resourcesSchema>;
 
 /** What a submission may carry beside its payload (contract.md, Jobs). */

@@ -31,7 +31,7 @@ export interface Answer<T = unknown> {
 export class ApiClient {
   constructor(
     readonly baseUrl: string,
-    private readonly key: string,
+    readonly key: string,
   ) {}
 
   /** Any call; the answer whatever its status. */

@@ -97,6 +97,7 @@ const commands = {
   start: () => runBuilt("start.js"),
   demo: () => runBuilt("demo.js"),
   bench: () => runBuilt("bench/bench.js"),
+  openapi: () => runBuilt("openapi/openapi.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),
   test: () => runBuilt("test.js"),
 };

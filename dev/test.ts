@@ -12,10 +12,25 @@ interface Tally {
   failed: number;
 }
 
+/** Run when named only. */
+const SLOW_SUITES: Record<string, () => Promise<Tally>> = {
+  slow: () => jest("slow", ["test/slow"]),
+};
+
 const SUITES: Record<string, () => Promise<Tally>> = {
   lint,
-  unit: () => jest("unit", ["core", "infra", "agent-bridge", "api", "activities", "workflows"]),
+  unit: () =>
+    jest("unit", [
+      "core",
+      "infra",
+      "agent-bridge",
+      "api",
+      "activities",
+      "workflows",
+      "dev/openapi",
+    ]),
   e2e: () => jest("e2e", ["test/e2e"]),
+  contract: () => jest("contract", ["test/contract"]),
   faults: () => jest("faults", ["test/faults"]),
   python,
   bench: () => checks([["dist/dev/bench/bench.js", "--short"]]),
@@ -24,20 +39,23 @@ const SUITES: Record<string, () => Promise<Tally>> = {
 /** `npm test [-- suite …]`: every suite, or those named; ends with one line of totals. */
 async function main(): Promise<void> {
   const named = process.argv.slice(2);
-  const unknown = named.find((name) => !(name in SUITES));
-  if (unknown)
-    throw new Error(`no suite "${unknown}"; there are ${Object.keys(SUITES).join(", ")}`);
+  const all = { ...SUITES, ...SLOW_SUITES };
+  const unknown = named.find((name) => !(name in all));
+  if (unknown) throw new Error(`no suite "${unknown}"; there are ${Object.keys(all).join(", ")}`);
   const chosen = named.length > 0 ? named : Object.keys(SUITES);
   // Before the clock of any test runs.
-  if (chosen.some((name) => ["e2e", "faults", "bench"].includes(name))) {
+  if (chosen.some((name) => ["e2e", "contract", "faults", "bench", "slow"].includes(name))) {
     await temporalBinary(say);
     await pythonEnvironment(say);
+  }
+  if (chosen.includes("contract") || chosen.includes("slow")) {
+    await pythonEnvironment(say, ["contract"]);
   }
   const total: Tally = { passed: 0, failed: 0 };
   for (const name of chosen) {
     const started = performance.now();
     say(`\n== ${name}`);
-    const tally = await SUITES[name]?.();
+    const tally = await all[name as keyof typeof all]?.();
     if (!tally) continue;
     total.passed += tally.passed;
     total.failed += tally.failed;
@@ -74,6 +92,7 @@ async function lint(): Promise<Tally> {
   const tally = await checks([
     ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
     ["node_modules/knip/bin/knip.js"],
+    ["dist/dev/openapi/openapi.js"],
     [
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",

@@ -93,6 +93,10 @@ const variables = {
     .positive()
     .default(10_000)
     .describe("the same for a worker or admin key"),
+  FORGE_MAX_POLL_S: seconds(50).describe("longest a worker's poll stays parked, in seconds"),
+  FORGE_MAX_STREAM_S: seconds(3600).describe(
+    "a stream of events is ended then, and its client goes on with another, in seconds",
+  ),
   FORGE_CORS_ORIGINS: z
     .string()
     .optional()
@@ -129,6 +133,8 @@ const schema = z.object(variables).transform((env) => ({
       perMinute: env.FORGE_RATE_LIMIT_PER_MINUTE,
       burst: env.FORGE_RATE_LIMIT_BURST,
     },
+    maxPollS: env.FORGE_MAX_POLL_S,
+    maxStreamS: env.FORGE_MAX_STREAM_S,
     maxParked: {
       user: env.FORGE_MAX_PARKED_PER_USER_KEY,
       worker: env.FORGE_MAX_PARKED_PER_WORKER_KEY,

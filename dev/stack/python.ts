@@ -10,10 +10,11 @@ const run = promisify(execFile);
 
 const CANDIDATES = ["python3", "python3.13", "python3.12", "python3.11", "python"];
 
-/** What the agent and the reference handlers need, and what their tests need beside it. */
+/** What the agent and the reference handlers need; their tests; the contract's. */
 const REQUIREMENTS = {
   runtime: "agent/requirements.txt",
   tests: "agent/requirements-dev.txt",
+  contract: "test/contract/requirements.txt",
 } as const;
 
 /** A Python with our requirements, in a virtual environment outside the checkout. */
@@ -36,7 +37,7 @@ export async function pythonEnvironment(
   for (const need of needs) {
     const marker = join(directory, `.installed-${need}`);
     if (existsSync(marker)) continue;
-    say(`Installing Python packages (${REQUIREMENTS[need]}; pyarrow alone is 50 MB) …`);
+    say(`Installing Python packages (${REQUIREMENTS[need]}; with pyarrow 50 MB) …`);
     await pipInstall(python, join(checkoutRoot(), REQUIREMENTS[need]));
     writeFileSync(marker, "");
   }

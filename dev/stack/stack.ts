@@ -30,6 +30,7 @@ export class Stack {
   postgres: ManagedProcess | undefined;
   temporal: ManagedProcess | undefined;
   server: ManagedProcess | undefined;
+  private readonly otherServers: ManagedProcess[] = [];
   readonly agents = new Map<string, ManagedProcess>();
   apiUrl = "";
 
@@ -127,34 +128,46 @@ export class Stack {
 
   async startServer(): Promise<void> {
     this.say("Starting forge-server …");
-    const urlFile = join(this.home, "server.url");
+    this.apiUrl = await this.runServer("forge-server", this.ports.http, "all", (server) => {
+      this.server = server;
+    });
+  }
+
+  /** Another process that serves the API beside the first, as in production; its address. */
+  async startAnotherServer(): Promise<string> {
+    const name = `forge-server-${this.otherServers.length + 2}`;
+    return await this.runServer(name, 0, "api", (server) => this.otherServers.push(server));
+  }
+
+  private async runServer(
+    name: string,
+    port: number,
+    role: "all" | "api",
+    onSpawn: (server: ManagedProcess) => void,
+  ): Promise<string> {
+    const urlFile = join(this.home, `${name}.url`);
     rmSync(urlFile, { force: true });
+    const program = join(checkoutRoot(), "dist", "bin", "forge-server.js");
     const server = ManagedProcess.start({
-      name: "forge-server",
+      name,
       program: process.execPath,
-      args: [
-        "--enable-source-maps",
-        join(checkoutRoot(), "dist", "bin", "forge-server.js"),
-        "all",
-        "--url-file",
-        urlFile,
-      ],
+      args: ["--enable-source-maps", program, role, "--url-file", urlFile],
       env: {
         ...process.env,
         FORGE_HOME: this.home,
-        FORGE_PORT: String(this.ports.http),
+        FORGE_PORT: String(port),
         FORGE_DATABASE_URL: this.databaseUrl,
         TEMPORAL_ADDRESS: this.temporalAddress,
         FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
         ...this.options.env,
       },
-      logFile: this.logFile("forge-server"),
+      logFile: this.logFile(name),
     });
-    this.server = server;
+    onSpawn(server);
     this.record();
-    const url = (): string | undefined =>
+    const written = (): string | undefined =>
       existsSync(urlFile) ? readFileSync(urlFile, "utf8") : undefined;
-    this.apiUrl = await waitFor("forge-server", url, { process: server });
+    return await waitFor(name, written, { process: server });
   }
 
   /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
@@ -190,7 +203,7 @@ export class Stack {
     await this.starting.catch(() => undefined);
     rmSync(join(this.home, "stack.json"), { force: true });
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
-    await this.server?.stop();
+    await Promise.all([this.server, ...this.otherServers].map((server) => server?.stop()));
     await Promise.all([this.temporal?.stop(), this.postgres?.stop("SIGINT")]);
     forgetProcesses(this.home);
   }
@@ -201,9 +214,13 @@ export class Stack {
   }
 
   processes(): ManagedProcess[] {
-    return [this.postgres, this.temporal, this.server, ...this.agents.values()].filter(
-      (process): process is ManagedProcess => process?.alive === true,
-    );
+    return [
+      this.postgres,
+      this.temporal,
+      this.server,
+      ...this.otherServers,
+      ...this.agents.values(),
+    ].filter((process): process is ManagedProcess => process?.alive === true);
   }
 
   /** Below the home, so that an agent that is killed leaves nothing behind elsewhere. */

@@ -1,4 +1,3 @@
-import type { Readable } from "node:stream";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import type { ObjectStore, StoredObject } from "../store/object-store";
 import { CsvReader } from "./csv";
@@ -31,7 +30,7 @@ export async function ingest(
   store: ObjectStore,
   prefix: string,
   contentType: string,
-  body: Readable,
+  body: AsyncIterable<Buffer>,
   checksum: string | undefined,
 ): Promise<IngestedFile> {
   const format = FORMATS[contentType];
@@ -43,13 +42,9 @@ export async function ingest(
   try {
     const file = await store.putStream(
       key,
-      body.compose(async function* (chunks: AsyncIterable<Buffer>) {
-        for await (const chunk of chunks) {
-          await reader?.push(chunk);
-          yield chunk;
-        }
-        facts = await reader?.end();
-      }) as Readable,
+      readOnTheWay(body, reader, (read) => {
+        facts = read;
+      }),
     );
     facts ??= await readParquetFacts(store, key, file.sizeBytes);
     requireChecksum(checksum, file.sha256);
@@ -59,6 +54,18 @@ export async function ingest(
     await store.remove(key);
     throw error;
   }
+}
+
+async function* readOnTheWay(
+  chunks: AsyncIterable<Buffer>,
+  reader: TableReader | undefined,
+  onRead: (facts: TableFacts) => void,
+): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
+    await reader?.push(chunk);
+    yield chunk;
+  }
+  if (reader) onRead(await reader.end());
 }
 
 function requireChecksum(expected: string | undefined, actual: string): void {

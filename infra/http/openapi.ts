@@ -14,7 +14,7 @@ export interface Operation extends Json {
   /** The least scope that may call it. */
   "x-forge-scope": string;
   parameters: { name: string; in: string; required: boolean; schema: Json }[];
-  requestBody?: { content: Record<string, { schema: Json; examples?: Json }> };
+  requestBody?: { required: boolean; content: Record<string, { schema: Json; examples?: Json }> };
   responses: Record<string, Json>;
 }
 
@@ -79,7 +79,7 @@ const errorBody = z
   .describe("Every refusal; as application/problem+json (RFC 9457) where the client accepts that");
 
 /** The canonical path, its parameters in braces; what a wildcard matches is `path`. */
-export const openApiPath = (route: Route): string =>
+const openApiPath = (route: Route): string =>
   route.paths[0].replace("/*", "/:path").replaceAll(/:([a-z_]+)/g, "{$1}");
 
 function describeRoute(route: Route, routes: Route[], schemas: Json): Operation {
@@ -163,7 +163,7 @@ function describeAnswers(route: Route, routes: Route[], schemas: Json): Record<s
         {
           description: answer.description,
           ...describeHeaders(answer),
-          ...(answer.schema ? { content: contentOf(answer, answer.schema, schemas) } : {}),
+          ...describeContent(answer, schemas),
           ...(Object.keys(links).length > 0 ? { links } : {}),
         },
       ];
@@ -180,15 +180,22 @@ function describeHeaders({ headers }: Answer): Json {
   return { headers: Object.fromEntries(described) };
 }
 
-const contentOf = (answer: Answer, schema: z.ZodType, schemas: Json): Json => ({
-  [answer.contentType ?? "application/json"]: { schema: toSchema(schema, "output", schemas) },
-});
+function describeContent({ schema, content }: Answer, schemas: Json): Json {
+  const bodies = content ?? (schema ? { "application/json": schema } : {});
+  if (Object.keys(bodies).length === 0) return {};
+  const described = Object.entries(bodies).map(([type, body]) => [
+    type,
+    { schema: toSchema(body, "output", schemas) },
+  ]);
+  return { content: Object.fromEntries(described) };
+}
 
 /** From what was created to every operation on it: their path's parameter is in the answer. */
 function linksFrom(answer: Answer, routes: Route[]): Json {
   if (!(answer.schema instanceof z.ZodObject)) return {};
   const fields = Object.keys(answer.schema.shape);
-  const targets = routes.flatMap((target) => {
+  const documented = routes.filter((target) => !target.undocumented);
+  const targets = documented.flatMap((target) => {
     const [name, ...more] = namesIn(target);
     return name !== undefined && more.length === 0 && fields.includes(name)
       ? [[target.operationId, { operationId: target.operationId, parameters: link(name) }]]

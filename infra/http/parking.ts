@@ -11,8 +11,8 @@ import type { Principal } from "./principal";
 
 const SWEEP_MS = 1_000;
 
-/** Why a parked request must end: nobody waits for it, its key is dead, or the server stops. */
-export type Parting = "hung-up" | "key-revoked" | "closing";
+/** Why a parked request must end: nobody waits for it, its key is dead, the server stops, its time is up. */
+type Parting = "hung-up" | "key-revoked" | "closing" | "time-out";
 
 export interface ParkedRequest {
   /** Aborts with a Parting as its reason. */
@@ -50,11 +50,17 @@ export class ParkingLot implements Part {
   }
 
   /**
-   * Counts this request as parked until its answer is out, or its client is gone.
+   * Counts this request as parked until its answer is out, or its client is gone; ends it after `maxS`
+   * seconds, where given.
    *
    * @throws 429 when the key has as many parked requests as it may.
    */
-  park(request: FastifyRequest, { keyId, scope }: Principal, reply: FastifyReply): ParkedRequest {
+  park(
+    request: FastifyRequest,
+    { keyId, scope }: Principal,
+    reply: FastifyReply,
+    maxS?: number,
+  ): ParkedRequest {
     const ofKey = this.parked.get(keyId) ?? new Set();
     if (ofKey.size >= this.limits[scope]) {
       const message = `a ${scope} key may have ${this.limits[scope]} waiting requests at once`;
@@ -66,7 +72,10 @@ export class ParkingLot implements Part {
     const { socket } = request.raw;
     const onClose = (): void => end(controller, "hung-up");
     socket.once("close", onClose);
+    const timer =
+      maxS === undefined ? undefined : setTimeout(() => end(controller, "time-out"), maxS * 1000);
     reply.raw.once("close", () => {
+      clearTimeout(timer);
       socket.off("close", onClose);
       ofKey.delete(controller);
       if (ofKey.size === 0 && this.parked.get(keyId) === ofKey) this.parked.delete(keyId);

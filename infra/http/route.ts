@@ -3,10 +3,10 @@ import type { z } from "zod";
 import type { Scope } from "../api-keys";
 import type { Principal } from "./principal";
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** What a handler is called with: every part parsed by the route's own schemas. */
-export interface Call<Q, B> {
+interface Call<Q, B> {
   principal: Principal;
   /** Of the path, as text. */
   params: Record<string, string>;
@@ -19,9 +19,10 @@ export interface Call<Q, B> {
 /** One of the answers that a route gives when all goes well. */
 export interface Answer {
   description: string;
-  /** The JSON body's schema; with `contentType`, the schema of that. */
+  /** The body's schema, where that is JSON. */
   schema?: z.ZodType;
-  contentType?: string;
+  /** Else what it may be: by content type, the schema. */
+  content?: Record<string, z.ZodType>;
   headers?: Record<string, string>;
 }
 

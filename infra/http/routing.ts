@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { ForgeError } from "../../core/errors";
+import { ForgeError, InvalidRequest } from "../../core/errors";
 import { isStorable } from "./body";
 import { requireScope } from "./principal";
 import { mediaTypeOf, type Route } from "./route";
+import { EVENT_STREAM } from "./sse";
 import { didYouMean, parse } from "./validation";
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"];
 
 /** Every path that a route is served at: each form with and without /api. */
-export function pathsOf(route: Route): string[] {
+function pathsOf(route: Route): string[] {
   const forms = route.paths.flatMap((path) => [
     path,
     path.startsWith("/api/") ? path.slice("/api".length) : `/api${path}`,
@@ -36,11 +37,13 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
     app.route({
       method: METHODS.filter((method) => !methods.has(method)),
       url,
-      handler: async (request, reply) => {
+      // Before a body is looked at, whose form is nobody's business here.
+      onRequest: async (request, reply) => {
         reply.header("allow", allow);
         const message = `${request.method} is not for this path; ${allow} is`;
         throw new ForgeError(405, "method_not_allowed", message);
       },
+      handler: async () => undefined,
     });
   }
 }
@@ -76,7 +79,7 @@ export const routeOf = (request: FastifyRequest): Route | undefined =>
 
 /** A stream of events ends when its subject does: a HEAD of it would wait for nothing. */
 const isEndless = (route: Route): boolean =>
-  Object.values(route.answers).some((answer) => answer.contentType === "text/event-stream");
+  Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
 
 function requireContentType(route: Route, request: FastifyRequest): void {
   const { headers, method } = request;
@@ -117,7 +120,13 @@ function readQuery(route: Route, request: FastifyRequest): unknown {
     const message = `"${name}" may not contain NUL or half a surrogate pair`;
     throw new ForgeError(400, "invalid_request", message, name);
   }
-  return parse(schema, given);
+  try {
+    return parse(schema, given);
+  } catch (error) {
+    // "status.0" is how we see a repeated parameter, not how it was sent.
+    const [name] = error instanceof InvalidRequest ? (error.param ?? "").split(".") : [];
+    throw name && error instanceof InvalidRequest ? new InvalidRequest(error.message, name) : error;
+  }
 }
 
 /** Parameters that may be given several times; one alone arrives as a text. */

@@ -1,5 +1,15 @@
 import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
+import { z } from "zod";
+
+export const EVENT_STREAM = "text/event-stream";
+
+/** An event as a client's parser shows it. */
+export const eventSchema = z.object({
+  id: z.string().optional(),
+  event: z.string(),
+  data: z.string().describe("JSON"),
+});
 
 export interface ServerSentEvent {
   /** What a client sends back as Last-Event-ID, to go on after this event. */
@@ -21,7 +31,7 @@ export function sendEvents(
 ): FastifyReply {
   return (
     reply
-      .type("text/event-stream; charset=utf-8")
+      .type(`${EVENT_STREAM}; charset=utf-8`)
       .header("cache-control", "no-store")
       // For nginx: pass on each event as it comes.
       .header("x-accel-buffering", "no")

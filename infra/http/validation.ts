@@ -37,7 +37,8 @@ export function fromZod(error: z.ZodError, knownFields: KnownFields = () => []):
   if (issue.code === "unrecognized_keys") {
     const field = issue.keys[0] ?? "";
     const param = path ? `${path}.${field}` : field;
-    const hint = didYouMean(field, knownFields(issue.path));
+    const known = knownFields(issue.path).map((name) => [...issue.path, name].join("."));
+    const hint = didYouMean(param, known);
     return new InvalidRequest(`unknown field "${param}"${hint}`, param);
   }
   if (path === "") return new InvalidRequest(`the body: ${issue.message}`);

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
+import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -14,22 +14,16 @@ export class LocalStore implements ObjectStore {
     await this.write(key, (file) => file.writeFile(body));
   }
 
-  async putStream(key: string, body: Readable): Promise<Omit<StoredObject, "path">> {
+  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Omit<StoredObject, "path">> {
     const hash = createHash("sha256");
     let sizeBytes = 0;
-    await this.write(key, (file) =>
-      pipeline(
-        body,
-        async function* (chunks: AsyncIterable<Buffer>) {
-          for await (const chunk of chunks) {
-            hash.update(chunk);
-            sizeBytes += chunk.length;
-            yield chunk;
-          }
-        },
-        file.createWriteStream({ autoClose: false }),
-      ),
-    );
+    await this.write(key, async (file) => {
+      for await (const chunk of body) {
+        hash.update(chunk);
+        sizeBytes += chunk.length;
+        await file.write(chunk);
+      }
+    });
     return { sizeBytes, sha256: hash.digest("hex") };
   }
 
@@ -48,7 +42,10 @@ export class LocalStore implements ObjectStore {
   }
 
   async remove(key: string): Promise<void> {
-    await rm(this.pathOf(key), { force: true });
+    const path = this.pathOf(key);
+    await rm(path, { force: true });
+    // A folder is no object: an empty one goes too.
+    if (dirname(key) !== ".") await rmdir(dirname(path)).catch(() => undefined);
   }
 
   async list(prefix: string): Promise<StoredObject[]> {

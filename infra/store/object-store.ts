@@ -17,8 +17,8 @@ export interface ByteRange {
 export interface ObjectStore {
   /** Writes the object whole or not at all, in place of one by that key. */
   put(key: string, body: Buffer): Promise<void>;
-  /** The same from a stream, of any size; a stream that fails leaves nothing. */
-  putStream(key: string, body: Readable): Promise<Omit<StoredObject, "path">>;
+  /** The same of any size; a stream that fails leaves nothing. */
+  putStream(key: string, body: AsyncIterable<Buffer>): Promise<Omit<StoredObject, "path">>;
   /** Undefined: there is no such object. */
   sizeOf(key: string): Promise<number | undefined>;
   read(key: string, range?: ByteRange): Readable;

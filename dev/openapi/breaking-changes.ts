@@ -1,0 +1,176 @@
+import type { OpenApiDocument, Operation } from "../../infra/http/openapi";
+
+type Json = Record<string, unknown>;
+
+/**
+ * What in a new document would break a client that was written for the old one, a line each: an
+ * operation, a parameter's or a body field's freedom, or an answer's field that is gone.
+ */
+export function findBreakingChanges(old: OpenApiDocument, now: OpenApiDocument): string[] {
+  const found: string[] = [];
+  for (const [path, operations] of Object.entries(old.paths)) {
+    for (const [method, before] of Object.entries(operations)) {
+      const after = now.paths[path]?.[method];
+      const name = `${method.toUpperCase()} ${path}`;
+      if (after) found.push(...compareOperations(name, before, after, old, now));
+      else found.push(`${name} is gone`);
+    }
+  }
+  return found;
+}
+
+function compareOperations(
+  name: string,
+  before: Operation,
+  after: Operation,
+  old: OpenApiDocument,
+  now: OpenApiDocument,
+): string[] {
+  const found: string[] = [];
+  const compare = new SchemaComparison(old, now, found);
+  if (before.operationId !== after.operationId) {
+    found.push(`${name} is no longer called ${before.operationId}`);
+  }
+  for (const parameter of before.parameters) {
+    const same = after.parameters.find((one) => isSame(one, parameter));
+    if (!same) found.push(`${name}: parameter ${parameter.name} is gone`);
+    else compare.taken(`${name}: parameter ${parameter.name}`, parameter.schema, same.schema);
+  }
+  for (const parameter of after.parameters) {
+    const same = before.parameters.find((one) => isSame(one, parameter));
+    if (parameter.required && !same?.required) {
+      found.push(`${name}: parameter ${parameter.name} is required now`);
+    }
+  }
+  compareContent(before.requestBody, after.requestBody, (type, one, other) => {
+    if (!other) found.push(`${name} takes no ${type} any more`);
+    else compare.taken(`${name}: body`, one, other);
+  });
+  if (!before.requestBody && after.requestBody?.required) {
+    found.push(`${name}: a body is required now`);
+  }
+  for (const [status, answer] of Object.entries(before.responses)) {
+    if (!status.startsWith("2")) continue;
+    const same = after.responses[status];
+    if (!same) found.push(`${name} no longer answers ${status}`);
+    compareContent(answer, same, (type, one, other) => {
+      if (!other) found.push(`${name}: ${status} is no longer ${type}`);
+      else compare.given(`${name}: ${status}`, one, other);
+    });
+  }
+  return found;
+}
+
+type Parameter = Operation["parameters"][number];
+
+const isSame = (one: Parameter, other: Parameter): boolean =>
+  one.name === other.name && one.in === other.in;
+
+function compareContent(
+  before: Json | undefined,
+  after: Json | undefined,
+  compare: (type: string, before: Json, after: Json | undefined) => void,
+): void {
+  const contentOf = (part: Json | undefined) => (part?.content ?? {}) as Record<string, Json>;
+  for (const [type, { schema }] of Object.entries(contentOf(before))) {
+    compare(type, schema as Json, contentOf(after)[type]?.schema as Json | undefined);
+  }
+}
+
+/** Walks two schemas side by side, through their references. */
+class SchemaComparison {
+  private readonly seen = new Set<string>();
+
+  constructor(
+    private readonly old: OpenApiDocument,
+    private readonly now: OpenApiDocument,
+    private readonly found: string[],
+  ) {}
+
+  /** What clients send: nothing that was taken may be refused. */
+  taken(where: string, before: Json, after: Json): void {
+    this.walk(where, before, after, (place, one, other) => {
+      for (const field of listOf(other.required)) {
+        if (!listOf(one.required).includes(field)) this.say(place, `${field} is required now`);
+      }
+      for (const word of listOf(one.enum)) {
+        if (other.enum && !listOf(other.enum).includes(word))
+          this.say(place, `${word} is refused now`);
+      }
+      for (const [limit, isTighter] of Object.entries(LIMITS)) {
+        if (other[limit] !== undefined && isTighter(other[limit], one[limit])) {
+          this.say(place, `${limit} is ${String(other[limit])} now`);
+        }
+      }
+    });
+  }
+
+  /** What clients read: nothing that was there may be missing. */
+  given(where: string, before: Json, after: Json): void {
+    this.walk(where, before, after, (place, one, other) => {
+      for (const field of listOf(one.required)) {
+        if (!listOf(other.required).includes(field)) this.say(place, `${field} may be missing now`);
+      }
+    });
+  }
+
+  private walk(
+    where: string,
+    before: Json,
+    after: Json,
+    compare: (where: string, before: Json, after: Json) => void,
+  ): void {
+    const step = `${where}|${JSON.stringify(before.$ref ?? null)}`;
+    if (before.$ref && this.seen.has(step)) return;
+    this.seen.add(step);
+    const [one, other] = [resolve(this.old, before), resolve(this.now, after)];
+    const [type, otherType] = [one.type, other.type].map((each) => JSON.stringify(each));
+    if (type !== undefined && otherType !== undefined && type !== otherType) {
+      this.say(where, `is ${otherType} now, was ${type}`);
+    }
+    compare(where, one, other);
+    const [fields, others] = [recordOf(one.properties), recordOf(other.properties)];
+    for (const [name, field] of Object.entries(fields)) {
+      const same = others[name];
+      if (!same) this.say(where, `${name} is gone`);
+      else this.walk(`${where}.${name}`, field, same, compare);
+    }
+    if (one.items && other.items) {
+      this.walk(`${where}[]`, one.items as Json, other.items as Json, compare);
+    }
+    const [forms, otherForms] = [formsOf(one), formsOf(other)];
+    if (otherForms.length < forms.length) this.say(where, "has fewer forms");
+    forms.forEach((form, at) => {
+      const same = otherForms[at];
+      if (same) this.walk(`${where}(${at + 1})`, form, same, compare);
+    });
+  }
+
+  private say(where: string, what: string): void {
+    this.found.push(`${where}: ${what}`);
+  }
+}
+
+const isLess = (now: unknown, was: unknown): boolean =>
+  was === undefined || Number(now) < Number(was);
+const isMore = (now: unknown, was: unknown): boolean =>
+  was === undefined || Number(now) > Number(was);
+
+/** Keywords that narrow what is taken, each with what a narrower value of it is. */
+const LIMITS: Record<string, (now: unknown, was: unknown) => boolean> = {
+  maximum: isLess,
+  maxLength: isLess,
+  maxItems: isLess,
+  minimum: isMore,
+  minLength: isMore,
+  pattern: (now, was) => now !== was,
+};
+
+function resolve(document: OpenApiDocument, schema: Json): Json {
+  const name = /^#\/components\/schemas\/(.+)$/.exec(String(schema.$ref ?? ""))?.[1];
+  return name ? (document.components.schemas[name] as Json) : schema;
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
+const recordOf = (value: unknown): Record<string, Json> => (value ?? {}) as Record<string, Json>;
+const formsOf = (schema: Json): Json[] => listOf(schema.anyOf ?? schema.oneOf) as Json[];

@@ -1,0 +1,48 @@
+import { ForgeError } from "../../core/errors";
+import { parseJsonBody } from "./body";
+
+const read = (text: string | Buffer): unknown => parseJsonBody(Buffer.from(text), 4);
+
+function refusal(text: string | Buffer): { code: string; param: string | undefined } {
+  try {
+    read(text);
+  } catch (error) {
+    if (error instanceof ForgeError) return { code: error.code, param: error.param };
+  }
+  throw new Error(`${text} was taken`);
+}
+
+test("what JSON.parse reads is what comes out", () => {
+  const text = '{"a": [1, {"b": "é\\n"}], "a.b": null, "constructor": 1.5e3}';
+  expect(read(text)).toEqual(JSON.parse(text));
+  expect(read("")).toBeUndefined();
+});
+
+test.each([
+  "{",
+  "[1,]",
+  "NaN",
+  '{"a": NaN}',
+  "{'a': 1}",
+  "// c\n{}",
+  Buffer.from([0x22, 0xff, 0x22]),
+])("%s is not JSON", (text) => {
+  expect(refusal(text)).toEqual({ code: "malformed_json", param: undefined });
+});
+
+test.each([
+  ['{"a": 1, "a": 1}', "a"],
+  ['{"a": [{}, {"b": 1, "c": 2, "b": 3}]}', "a.1.b"],
+  ['{"a": {"__proto__": {}}}', "a.__proto__"],
+  ['{"a": {"b": [[[1]]]}}', "a"],
+  ['{"a": "\\u0000"}', "a"],
+  ['{"a": ["x", "\\ud800"]}', "a.1"],
+  ['{"a\\u0000b": 1}', "ab"],
+  ['{"a": {"n": 1e999}}', "a.n"],
+])("%s is refused for %s", (text, param) => {
+  expect(refusal(text)).toEqual({ code: "invalid_request", param });
+});
+
+test("a million levels are refused, not run into", () => {
+  expect(refusal("[".repeat(500_000) + "]".repeat(500_000)).code).toBe("invalid_request");
+});

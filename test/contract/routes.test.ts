@@ -1,0 +1,132 @@
+import { ApiClient } from "../../dev/api-client";
+import type { OpenApiDocument } from "../../infra/http/openapi";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { type Ids, PENDING, ROWS, type Row } from "./rows";
+
+let forge: Forge;
+let ids: Ids;
+
+beforeAll(async () => {
+  // Every form of every row, one after the other, is no flood.
+  forge = await startForge({ FORGE_RATE_LIMIT_PER_MINUTE: "1000000" });
+  const worker = await forge.worker("w1", { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
+  const finished = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  await worker.report(job, { status: "completed", result: {} });
+  await untilEnded(forge.user, finished.job_id);
+  const idle = await forge.worker("out-of-order");
+  await idle.heartbeat({ status: "error" });
+  const upload = await post("/api/datasets", Buffer.from('{"q": 1}\n'));
+  const key = await forge.user.post<{ key_id: string }>("/api/auth/api-keys", {});
+  const waiting = await forge.user.submit("train", {
+    dataset_id: "d",
+    model: "m",
+    resources: { gpu: 8 },
+  });
+  ids = {
+    job_id: waiting.job_id,
+    finished_job_id: finished.job_id,
+    artifact_id: upload.dataset_id,
+    file: "raw.jsonl",
+    worker_id: "w1",
+    key_id: key.key_id,
+  };
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function post(path: string, body: Buffer): Promise<{ dataset_id: string }> {
+  const response = await fetch(`${forge.stack.apiUrl}${path}`, {
+    method: "POST",
+    headers: {
+      "x-service-api-key": forge.stack.keys.userKey,
+      "content-type": "application/x-ndjson",
+    },
+    body,
+  });
+  return (await response.json()) as { dataset_id: string };
+}
+
+/** With and without /api, with and without a trailing slash. */
+function formsOf(path: string): string[] {
+  const [bare = "", query] = path.split("?");
+  const other = bare.startsWith("/api/") ? bare.slice("/api".length) : `/api${bare}`;
+  return [bare, other].flatMap((form) =>
+    [form, `${form}/`].map((each) => (query ? `${each}?${query}` : each)),
+  );
+}
+
+const keyFor = ({ scope }: Row): string => {
+  const { adminKey, userKey, workerKey } = forge.stack.keys;
+  if (scope === "admin") return adminKey;
+  return scope === "worker" ? workerKey : userKey;
+};
+
+async function call(row: Row, path: string, headers: Record<string, string>): Promise<Response> {
+  const body = row.body?.(ids);
+  const isFile = Buffer.isBuffer(body);
+  return await fetch(`${forge.stack.apiUrl}${path}`, {
+    method: row.method,
+    headers: {
+      ...headers,
+      ...(body === undefined
+        ? {}
+        : { "content-type": isFile ? "application/x-ndjson" : "application/json" }),
+    },
+    ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
+  });
+}
+
+test.each(ROWS.map((row) => [row.operations.join(), row] as const))(
+  "%s, in every form and by both headers",
+  async (_name, row) => {
+    const key = keyFor(row);
+    for (const path of new Set(row.paths(ids).flatMap(formsOf))) {
+      for (const headers of [
+        { "x-service-api-key": key },
+        { authorization: `Bearer ${key}` },
+      ] as Record<string, string>[]) {
+        const response = await call(row, path, headers);
+        const text = await response.text();
+        expect([path, response.status, text]).toEqual([path, row.status, expect.any(String)]);
+        expect(response.headers.get("x-request-id")).toBeTruthy();
+        if (!response.headers.get("content-type")?.startsWith("application/json")) continue;
+        expect(JSON.parse(text)).toMatchObject(row.answer ?? {});
+      }
+    }
+  },
+);
+
+test("the document shows these rows and no other", async () => {
+  const { paths } = await forge.user.get<OpenApiDocument>("/openapi.json");
+  const shown = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  const built = new Set(ROWS.flatMap((row) => row.operations));
+  expect(shown.sort()).toEqual([...built].sort());
+});
+
+test.each(Object.entries(PENDING).flatMap(([why, rows]) => rows.map((row) => [row, why] as const)))(
+  "%s is pending (%s), and says so",
+  async (row) => {
+    const [method = "", path = ""] = row.split(" ");
+    const admin = new ApiClient(forge.stack.apiUrl, forge.stack.keys.adminKey);
+    const body = method === "GET" ? undefined : {};
+    const answer = await admin.call(method, path.replaceAll(/\{[a-z_]+\}/g, ids.job_id), body);
+    expect([404, 405]).toContain(answer.status);
+    expect(answer.body).toMatchObject({
+      error: { code: expect.stringMatching(/^(route_not_found|method_not_allowed)$/) },
+    });
+  },
+);
+
+test("registering by SSH is pending (fleet), and says so", async () => {
+  const body = { ssh_host: "gpu-1", ssh_user: "root", gpu_count: 1, gpu_type: "A100" };
+  expect(await forge.user.call("POST", "/api/workers/register", body)).toMatchObject({
+    status: 400,
+    body: { error: { code: "invalid_request", param: "gpu" } },
+  });
+});

@@ -1,0 +1,267 @@
+import type { Scope } from "../../infra/api-keys";
+import { AUDIT } from "../support/jobs";
+
+/** Ids that exist, for the paths. */
+export type Ids = Record<
+  "job_id" | "finished_job_id" | "artifact_id" | "file" | "worker_id" | "key_id",
+  string
+>;
+
+/** A row of the contract, or one method of it. */
+export interface Row {
+  /** As the contract has it: what the OpenAPI document must show. */
+  operations: string[];
+  method: string;
+  /** Every form of spec.md section 4 and of the contract; each also with and without /api. */
+  paths: (ids: Ids) => string[];
+  scope: Scope | "open";
+  status: number;
+  body?: (ids: Ids) => unknown;
+  /** What the answer must have. */
+  answer?: object;
+}
+
+const JOB_BODIES: Record<string, object> = {
+  generate: { task: "qa", size: 10, teacher: "t" },
+  audit: AUDIT,
+  distill: { dataset_id: "d", teacher: "t" },
+  train: { dataset_id: "d", model: "m", epochs: 1 },
+  evaluate: { checkpoint_id: "c" },
+  deploy: { checkpoint_id: "c" },
+};
+
+/** The field set of the SDK variant (spec.md 2.2), for the same routes. */
+const SDK_BODIES: Record<string, object> = {
+  generate: { domain: "law", num_samples: 10 },
+  audit: AUDIT,
+  distill: { teacher_model: "t", student_model: "s", dataset_uri: AUDIT.dataset_uri },
+  train: { model_id: "m", dataset_uri: AUDIT.dataset_uri, epochs: 1 },
+  evaluate: { model_id: "c", benchmark: "b" },
+  deploy: { model_id: "c", region: "r" },
+};
+
+const submissions = [JOB_BODIES, SDK_BODIES].flatMap((bodies) =>
+  Object.entries(bodies).map(
+    ([type, body]): Row => ({
+      operations: [`POST /api/jobs/${type}`],
+      method: "POST",
+      paths: () => [`/api/jobs/${type}`, `/${type}`],
+      scope: "user",
+      status: 201,
+      body: () => body,
+      answer: { job_id: expect.any(String), job_type: type, status: expect.any(String) },
+    }),
+  ),
+);
+
+const workerForms = (route: string): string[] => [
+  `/worker/${route}`,
+  `/workers/${route}`,
+  `/api/workers/${route}`,
+];
+
+const get = (
+  path: string,
+  paths: Row["paths"],
+  answer: object,
+  scope: Row["scope"] = "user",
+): Row => ({ operations: [`GET ${path}`], method: "GET", paths, scope, status: 200, answer });
+
+const list = (name: string): object => ({
+  [name]: expect.any(Array),
+  has_more: expect.any(Boolean),
+});
+
+/** Every row that is built. */
+export const ROWS: Row[] = [
+  ...submissions,
+  get("/api/jobs/{job_id}", ({ job_id }) => [`/api/jobs/${job_id}`, `/status/${job_id}`], {
+    job_id: expect.any(String),
+    status: expect.any(String),
+    logs_uri: null,
+  }),
+  get("/api/jobs", () => ["/api/jobs", "/api/jobs?status=pending&limit=5"], list("jobs")),
+  {
+    operations: ["POST /api/jobs/{job_id}/retry"],
+    method: "POST",
+    paths: ({ finished_job_id: id }) => [`/api/jobs/${id}/retry`],
+    scope: "user",
+    status: 201,
+    answer: { retried_from: expect.any(String) },
+  },
+  get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
+  get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
+  get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
+    artifacts: [expect.objectContaining({ artifact_id: expect.any(String) })],
+  }),
+  get("/api/jobs/{job_id}/attempts", ({ finished_job_id: id }) => [`/api/jobs/${id}/attempts`], {
+    attempts: [expect.objectContaining({ attempt: 1, outcome: "completed" })],
+  }),
+  {
+    operations: ["POST /api/workers/register"],
+    method: "POST",
+    paths: () => workerForms("register"),
+    scope: "worker",
+    status: 201,
+    body: ({ worker_id }) => ({
+      worker_id,
+      gpu: { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 },
+      tags: [],
+      version: "1.0",
+    }),
+    answer: { heartbeat_interval_s: expect.any(Number), heartbeat_timeout_s: expect.any(Number) },
+  },
+  {
+    operations: ["POST /api/workers/heartbeat"],
+    method: "POST",
+    paths: () => workerForms("heartbeat"),
+    scope: "worker",
+    status: 200,
+    body: ({ worker_id }) => ({
+      worker_id,
+      gpu: { util: 1, mem_used: 1, mem_total: 80 },
+      status: "idle",
+      timestamp: "2026-11-21T00:00:00Z",
+    }),
+    answer: { status: "idle", commands: [] },
+  },
+  {
+    operations: ["POST /api/workers/next_job"],
+    method: "POST",
+    paths: () => workerForms("next_job"),
+    scope: "worker",
+    status: 200,
+    // A worker that has said it can't work: asked by every form, it never gets a job.
+    body: () => ({ worker_id: "out-of-order" }),
+    answer: { job_id: null },
+  },
+  {
+    operations: ["POST /api/workers/job_result"],
+    method: "POST",
+    paths: () => workerForms("job_result"),
+    scope: "worker",
+    status: 200,
+    // The very result that finished the job: it may be sent as often as it takes.
+    body: ({ finished_job_id, worker_id }) => ({
+      worker_id,
+      job_id: finished_job_id,
+      status: "completed",
+      result: {},
+    }),
+    answer: { accepted: true },
+  },
+  get("/api/workers", () => ["/api/workers", "/workers"], list("workers")),
+  get("/api/workers/{worker_id}", ({ worker_id: id }) => [`/api/workers/${id}`], {
+    gpu_count: 1,
+    gpu_type: expect.any(String),
+    last_heartbeat: expect.any(Number),
+    current_job_id: null,
+  }),
+  get("/api/auth/ping", () => ["/auth/ping", "/api/auth/ping"], { ok: true }, "worker"),
+  {
+    operations: ["POST /api/auth/api-keys"],
+    method: "POST",
+    paths: () => ["/api/auth/api-keys"],
+    scope: "user",
+    status: 201,
+    body: () => ({}),
+    answer: {
+      key: expect.stringMatching(/^forge_user_/),
+      scope: "user",
+      last4: expect.any(String),
+    },
+  },
+  get("/api/auth/api-keys", () => ["/api/auth/api-keys"], list("api_keys")),
+  {
+    operations: ["DELETE /api/auth/api-keys/{key_id}"],
+    method: "DELETE",
+    paths: ({ key_id }) => [`/api/auth/api-keys/${key_id}`],
+    scope: "user",
+    status: 200,
+    answer: { revoked: true },
+  },
+  {
+    operations: ["POST /api/admin/users"],
+    method: "POST",
+    paths: () => ["/api/admin/users"],
+    scope: "admin",
+    status: 201,
+    body: () => ({ name: "Team" }),
+    answer: { api_key: expect.objectContaining({ scope: "user", key: expect.any(String) }) },
+  },
+  get("/api/admin/users", () => ["/api/admin/users"], list("users"), "admin"),
+  get("/api/billing/summary", () => ["/api/billing/summary"], {
+    by_job_type: expect.any(Object),
+    gpu_hours_total: expect.any(Number),
+    tokens_total: expect.any(Number),
+    estimated_invoice: expect.objectContaining({ currency: "USD" }),
+  }),
+  get("/api/billing/records", () => ["/api/billing/records"], list("records")),
+  get(
+    "/api/billing/records/{job_id}",
+    ({ finished_job_id: id }) => [`/api/billing/records/${id}`],
+    { state: "final", rate_card: "default", formula: expect.any(String) },
+  ),
+  get("/api/billing/rates", () => ["/api/billing/rates"], { rate_card: "default" }),
+  get("/api/artifacts", () => ["/api/artifacts"], list("artifacts")),
+  get("/api/artifacts/{artifact_id}", ({ artifact_id: id }) => [`/api/artifacts/${id}`], {
+    source_jobs: expect.any(Array),
+    manifest: expect.any(Object),
+  }),
+  get(
+    "/api/artifacts/{artifact_id}/manifest",
+    ({ artifact_id: id }) => [`/api/artifacts/${id}/manifest`],
+    { artifact_type: "dataset" },
+  ),
+  get(
+    "/api/artifacts/{artifact_id}/files",
+    ({ artifact_id: id }) => [`/api/artifacts/${id}/files`],
+    { files: [expect.objectContaining({ path: expect.any(String) })] },
+  ),
+  get(
+    "/api/artifacts/{artifact_id}/files/{path}",
+    ({ artifact_id: id, file }) => [`/api/artifacts/${id}/files/${file}`],
+    {},
+  ),
+  {
+    operations: ["POST /api/datasets"],
+    method: "POST",
+    paths: () => ["/api/datasets", "/api/datasets?name=questions"],
+    scope: "user",
+    status: 201,
+    body: () => Buffer.from('{"q": "why?"}\n'),
+    answer: { dataset_id: expect.any(String), dataset_uri: expect.any(String), num_rows: 1 },
+  },
+  get("/healthz", () => ["/healthz"], { ok: true }, "open"),
+  get("/readyz", () => ["/readyz"], { ready: true }, "open"),
+  get("/openapi.json", () => ["/openapi.json"], { openapi: "3.1.0" }),
+];
+
+/** Rows that a later part of the work builds: no answer of theirs may look as if they were there. */
+export const PENDING: Record<string, string[]> = {
+  "fleet: cancel, drain, decommission": [
+    "POST /api/jobs/{job_id}/cancel",
+    "DELETE /api/workers/{worker_id}",
+    "POST /api/workers/{worker_id}/drain",
+  ],
+  "agent: logs and uploads": [
+    "PATCH /worker/jobs/{job_id}/log",
+    "PUT /worker/jobs/{job_id}/artifacts/{path}",
+  ],
+  "artifacts: lineage and preview": [
+    "GET /api/artifacts/{artifact_id}/lineage",
+    "GET /api/artifacts/{artifact_id}/preview",
+  ],
+  "pipelines and deployments": [
+    "GET /api/deployments",
+    "POST /api/deployments/{deployment_id}/stop",
+    "POST /api/pipelines",
+    "GET /api/pipelines",
+    "GET /api/pipelines/{pipeline_id}",
+    "POST /api/pipelines/{pipeline_id}/cancel",
+    "POST /api/pipelines/{pipeline_id}/resume",
+    "POST /api/pipelines/{pipeline_id}/approve",
+  ],
+  "billing: estimates and budgets": ["POST /api/billing/estimate", "PUT /api/billing/budget"],
+  "operations: metrics": ["GET /metrics"],
+};
