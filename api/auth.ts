@@ -10,14 +10,12 @@ import { insufficientScope, viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
+import { givenTime } from "./timestamp";
 
 const newKeyBody = z.strictObject({
   name: z.string().regex(/\S/, "must not be empty").max(128).default("default"),
   scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
-  expires_at: z.iso
-    .datetime({ offset: true })
-    .nullish()
-    .describe("from then on it opens nothing; by default never"),
+  expires_at: givenTime.nullish().describe("from then on it opens nothing; by default never"),
 });
 
 export function authRoutes(ctx: Context): Route[] {

@@ -60,7 +60,7 @@ const ratesSchema = z
 const summaryQuery = z.strictObject({
   period: z
     .string()
-    .regex(/^[0-9]{4}-(0[1-9]|1[0-2])$/, "must be YYYY-MM")
+    .regex(/^[12][0-9]{3}-(0[1-9]|1[0-2])$/, "must be YYYY-MM")
     .optional()
     .describe("YYYY-MM, UTC; by default this month"),
   ...tenantQuery,

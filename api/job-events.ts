@@ -84,7 +84,8 @@ async function* follow(
       }
       const job = await findJob(ctx.pool, jobId, viewer);
       if (!job) return;
-      if (job.progress !== null && job.progress !== progress) {
+      // The last word is its last status.
+      if (!isFinal(job.status) && job.progress !== null && job.progress !== progress) {
         progress = job.progress;
         yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
       }

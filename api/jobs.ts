@@ -15,8 +15,7 @@ import { type Route, route } from "../infra/http/route";
 import { artifactSchema, presentArtifact } from "./present-artifact";
 import { attemptSchema, jobSchema, presentAttempt, presentJob } from "./present-job";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
-
-const time = z.iso.datetime({ offset: true });
+import { givenTime } from "./timestamp";
 
 const jobsQuery = z.strictObject({
   ...pageQuery,
@@ -25,8 +24,8 @@ const jobsQuery = z.strictObject({
   tag: z.array(z.string().min(1).max(128)).max(16).optional().describe("all of these"),
   worker_id: z.string().min(1).max(128).optional(),
   pipeline_id: z.string().min(1).max(128).optional(),
-  created_after: time.optional(),
-  created_before: time.optional(),
+  created_after: givenTime.optional(),
+  created_before: givenTime.optional(),
   ...tenantQuery,
 });
 

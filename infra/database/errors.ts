@@ -1,8 +1,8 @@
 /** Transactions that lost a race and may simply run again. */
 const RACE_CODES = new Set(["40001", "40P01"]);
 
-/** Text that Postgres can't hold: a NUL, or half a surrogate pair. */
-const BAD_TEXT_CODES = new Set(["22P05", "22021"]);
+/** What Postgres can't hold: a NUL or half a surrogate pair, a time or a number out of its range. */
+const BAD_VALUE_CODES = new Set(["22P05", "22021", "22007", "22008", "22003"]);
 
 /** SQLSTATE classes that say the server is away, going away, or out of room. */
 const AWAY_CLASSES = ["08", "53", "57"];
@@ -30,7 +30,7 @@ export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) 
 /** A lock was not to be had within `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";
 
-export const isBadText = (error: unknown): boolean => BAD_TEXT_CODES.has(codeOf(error) ?? "");
+export const isBadValue = (error: unknown): boolean => BAD_VALUE_CODES.has(codeOf(error) ?? "");
 
 /** True when Postgres can't be reached, as opposed to refusing what it was asked. */
 export function isAway(error: unknown): boolean {

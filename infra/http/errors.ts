@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ZodError } from "zod";
 import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
-import { isAway, isBadText } from "../database/errors";
+import { isAway, isBadValue } from "../database/errors";
 import { newId } from "../ids";
 import { fromZod } from "./validation";
 
@@ -24,7 +24,8 @@ export function sendError(
     request.log[level]({ err: error, code: refusal.code }, "request failed");
   }
   reply.header("x-request-id", request.id);
-  if (refusal.status === 503) reply.header("retry-after", RETRY_AFTER_S);
+  const isPassing = refusal.status === 503 || refusal.status === 429;
+  if (isPassing && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
   // The rest of a body that nobody reads would be taken for the next request.
   if (refusal.status === 413 || refusal.status === 408) reply.header("connection", "close");
   reply.code(refusal.status);
@@ -78,7 +79,7 @@ function toForgeError(error: FastifyError | Error): ForgeError {
   if (error instanceof ForgeError) return error;
   if (error instanceof ZodError) return fromZod(error);
   if (isAway(error)) return new Unavailable("the database is away; try again shortly");
-  if (isBadText(error)) return new InvalidRequest("text may not contain NUL or broken Unicode");
+  if (isBadValue(error)) return new InvalidRequest("a text, time or number is out of range");
   return (
     fromFastify(error) ?? new ForgeError(500, "internal_error", "something failed on our side")
   );

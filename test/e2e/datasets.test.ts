@@ -1,0 +1,161 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+interface Dataset {
+  dataset_id: string;
+  dataset_uri: string;
+  artifact_id: string;
+  num_rows: number;
+  schema: { columns: { name: string; dtype: string }[] };
+  size_bytes: number;
+  manifest: Record<string, unknown>;
+}
+
+async function upload(
+  body: Buffer | string,
+  type: string,
+  { query = "", headers = {} }: { query?: string; headers?: Record<string, string> } = {},
+) {
+  const response = await fetch(`${forge.stack.apiUrl}/api/datasets${query}`, {
+    method: "POST",
+    headers: { "x-service-api-key": forge.stack.keys.userKey, "content-type": type, ...headers },
+    body,
+  });
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: (await response.json()) as Dataset,
+  };
+}
+
+const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
+
+const folders = (): string[] => {
+  const root = join(forge.stack.storeDir, "artifacts/datasets");
+  return existsSync(root) ? readdirSync(root) : [];
+};
+
+test("a file becomes a dataset, measured, that a job may name", async () => {
+  const text = 'question,score\n"why, then?",1.5\nhow?,2\n';
+  const { status, body } = await upload(text, "text/csv; charset=utf-8", {
+    query: "?name=questions",
+    headers: { "x-checksum-sha256": sha256(text).toUpperCase() },
+  });
+  expect(status).toBe(201);
+  expect(body).toMatchObject({
+    artifact_type: "dataset",
+    kind: "raw_dataset",
+    name: "questions",
+    num_rows: 2,
+    size_bytes: text.length,
+    source_jobs: [],
+    schema: {
+      columns: [
+        { name: "question", dtype: "string" },
+        { name: "score", dtype: "double" },
+      ],
+    },
+  });
+  const { files } = await forge.user.get<{ files: unknown }>(
+    `/api/artifacts/${body.dataset_id}/files`,
+  );
+  expect(files).toEqual([{ path: "raw.csv", size_bytes: text.length, sha256: sha256(text) }]);
+  const file = await fetch(`${forge.stack.apiUrl}/api/artifacts/${body.dataset_id}/files/raw.csv`, {
+    headers: { "x-service-api-key": forge.stack.keys.userKey },
+  });
+  expect(await file.text()).toBe(text);
+  const folder = join(forge.stack.storeDir, "artifacts/datasets", body.dataset_id);
+  expect(JSON.parse(readFileSync(join(folder, "manifest.json"), "utf8"))).toEqual(body.manifest);
+
+  const job = await forge.user.post<{ job_id: string }>("/train", {
+    dataset_id: body.dataset_id,
+    model: "m",
+  });
+  expect(job).not.toHaveProperty("warnings");
+  const worker = await forge.worker("w", { name: "A100", memory_gb: 80 });
+  await worker.complete(await worker.take());
+  await untilEnded(forge.user, job.job_id);
+  await forge.settle();
+});
+
+test("parquet is measured by its footer", async () => {
+  const parquet = readFileSync(join(__dirname, "questions.parquet"));
+  const { status, body } = await upload(parquet, "application/vnd.apache.parquet");
+  expect([status, body.num_rows]).toEqual([201, 2]);
+  expect(body.schema.columns).toEqual([
+    { name: "question", dtype: "string" },
+    { name: "n", dtype: "int64" },
+    { name: "score", dtype: "double" },
+    { name: "answers", dtype: "list" },
+    { name: "meta", dtype: "struct" },
+    { name: "at", dtype: "timestamp" },
+  ]);
+});
+
+test("a file larger than any JSON body passes, without being held in memory", async () => {
+  const row = `{"text":"${"x".repeat(1000)}"}\n`;
+  const rows = 60_000;
+  async function* body(): AsyncGenerator<Buffer> {
+    const many = Buffer.from(row.repeat(1000));
+    for (let n = 0; n < rows / 1000; n++) yield many;
+  }
+  const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+    method: "POST",
+    headers: {
+      "x-service-api-key": forge.stack.keys.userKey,
+      "content-type": "application/x-ndjson",
+    },
+    body: body() as unknown as ReadableStream,
+    duplex: "half",
+  } as RequestInit);
+  expect(await response.json()).toMatchObject({ num_rows: rows, size_bytes: row.length * rows });
+});
+
+test.each([
+  ["text/csv", "a,b\n1,2\n3\n", /^row 3 /],
+  ["text/csv", "a\n", /no rows/],
+  ["application/x-ndjson", '{"a":1}\n{"a":', /^row 2 /],
+  ["application/vnd.apache.parquet", "PAR1 nothing of the kind PAR1", /parquet/],
+])("%s %j is refused, and leaves nothing", async (type, text, says) => {
+  const before = folders();
+  const { status, body } = await upload(text, type);
+  expect([status, body]).toEqual([
+    400,
+    { error: expect.objectContaining({ param: "body", message: expect.stringMatching(says) }) },
+  ]);
+  expect(folders()).toEqual(before);
+});
+
+test("bytes that are not those of the checksum are refused, and leave nothing", async () => {
+  const before = folders();
+  const headers = { "x-checksum-sha256": sha256("something else") };
+  expect(await upload("a\n1\n", "text/csv", { headers })).toMatchObject({
+    status: 400,
+    body: { error: { code: "checksum_mismatch", param: "X-Checksum-Sha256" } },
+  });
+  expect(folders()).toEqual(before);
+});
+
+test("a repeated upload is one dataset", async () => {
+  const headers = { "idempotency-key": "upload-once" };
+  const first = await upload("a\n1\n", "text/csv", { headers });
+  const before = folders();
+  const again = await upload("a\n1\n", "text/csv", { headers });
+  expect(again.body).toEqual(first.body);
+  expect(again.headers.get("idempotency-replayed")).toBe("true");
+  expect((await upload("a\n2\n", "text/csv", { headers })).status).toBe(422);
+  expect(folders()).toEqual(before);
+});

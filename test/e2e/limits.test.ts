@@ -1,0 +1,181 @@
+import { connect } from "node:net";
+import { ApiClient } from "../../dev/api-client";
+import { type Forge, startForge } from "../support/forge";
+
+let forge: Forge;
+let otherUrl: string;
+
+const PER_MINUTE = 600;
+const BURST = 100;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_RATE_LIMIT_PER_MINUTE: String(PER_MINUTE),
+    FORGE_RATE_LIMIT_BURST: String(BURST),
+    FORGE_CORS_ORIGINS: "https://lab.example, https://other.example",
+    FORGE_REQUEST_TIMEOUT_S: "1",
+  });
+  otherUrl = await forge.stack.startAnotherServer();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const newKey = async (scope = "user"): Promise<string> =>
+  (await forge.admin.post<{ api_key: { key: string } }>("/api/admin/users", { name: scope }))
+    .api_key.key;
+
+test("a key's rate holds over all processes together", async () => {
+  const key = await newKey();
+  const apis = [forge.stack.apiUrl, otherUrl].map((url) => new ApiClient(url, key));
+  const began = performance.now();
+  const answers = await Promise.all(
+    Array.from({ length: 600 }, (_, n) => apis[n % 2]?.call("GET", "/api/billing/rates")),
+  );
+  const seconds = (performance.now() - began) / 1000;
+  const admitted = answers.filter((answer) => answer?.status === 200).length;
+  const refused = answers.filter((answer) => answer?.status === 429);
+  expect(admitted + refused.length).toBe(600);
+  // A lease that one process has not used up may be lacking in the other.
+  expect(admitted).toBeGreaterThanOrEqual(BURST - 10);
+  expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
+  const [first] = refused;
+  expect(first?.body).toMatchObject({ error: { code: "rate_limited" } });
+  expect(Number(first?.headers.get("retry-after"))).toBeGreaterThanOrEqual(1);
+  expect(first?.headers.get("ratelimit-limit")).toBe(String(BURST));
+  expect(first?.headers.get("ratelimit-remaining")).toBe("0");
+  // Nobody else pays for it.
+  const other = new ApiClient(forge.stack.apiUrl, await newKey());
+  expect((await other.call("GET", "/api/billing/rates")).status).toBe(200);
+});
+
+test("after a pause it is served again", async () => {
+  const api = new ApiClient(forge.stack.apiUrl, await newKey());
+  await Promise.all(Array.from({ length: 300 }, () => api.call("GET", "/api/billing/rates")));
+  const refused = await api.call("GET", "/api/billing/rates");
+  const pauseS = Number(refused.headers.get("retry-after") ?? 0);
+  await new Promise((resolve) => setTimeout(resolve, pauseS * 1000));
+  expect((await api.call("GET", "/api/billing/rates")).status).toBe(200);
+});
+
+test("worker endpoints are not limited by the minute", async () => {
+  const worker = await forge.worker("busy-bee");
+  const beats = await Promise.all(Array.from({ length: 300 }, () => worker.heartbeat()));
+  expect(beats).toHaveLength(300);
+});
+
+test("a request that trickles in is refused, and its connection closed", async () => {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const socket = connect(Number(port), hostname);
+  const parts: Buffer[] = [];
+  socket.on("data", (part) => parts.push(part));
+  socket.on("error", () => undefined);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(
+    `POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
+      "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+  );
+  const drip = setInterval(() => socket.write(" "), 100);
+  await closed;
+  clearInterval(drip);
+  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
+});
+
+test("an upload may take its time, as long as it moves", async () => {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const socket = connect(Number(port), hostname);
+  const parts: Buffer[] = [];
+  socket.on("data", (part) => parts.push(part));
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const row = '{"q": 1}\n';
+  const rows = 25;
+  socket.write(
+    `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
+      `Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: ${row.length * rows}\r\n\r\n`,
+  );
+  let sent = 0;
+  const drip = setInterval(() => {
+    if (sent++ < rows) socket.write(row);
+  }, 100);
+  await closed;
+  clearInterval(drip);
+  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
+});
+
+describe("from a browser", () => {
+  const preflight = (origin: string): Promise<Response> =>
+    fetch(`${forge.stack.apiUrl}/api/jobs`, {
+      method: "OPTIONS",
+      headers: {
+        origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "x-service-api-key",
+      },
+    });
+
+  test("a configured origin may call, without a key for asking", async () => {
+    const response = await preflight("https://lab.example");
+    expect(response.status).toBe(204);
+    expect(response.headers.get("access-control-allow-origin")).toBe("https://lab.example");
+    expect(response.headers.get("access-control-allow-headers")).toContain("x-service-api-key");
+  });
+
+  test("any other may not", async () => {
+    const response = await preflight("https://evil.example");
+    expect(response.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("a refusal can be read there too", async () => {
+    const response = await fetch(`${forge.stack.apiUrl}/api/jobs`, {
+      headers: { origin: "https://lab.example" },
+    });
+    expect(response.status).toBe(403);
+    expect(response.headers.get("access-control-allow-origin")).toBe("https://lab.example");
+  });
+});
+
+test("errors are problem details for those that accept them", async () => {
+  const response = await fetch(`${forge.stack.apiUrl}/api/jobs/nope`, {
+    headers: {
+      "x-service-api-key": forge.stack.keys.userKey,
+      accept: "application/problem+json, application/json;q=0.5",
+      "x-request-id": "my-own",
+    },
+  });
+  expect(response.headers.get("content-type")).toContain("application/problem+json");
+  expect(response.headers.get("x-request-id")).toBe("my-own");
+  expect(await response.json()).toEqual({
+    type: "urn:forge:error:job_not_found",
+    title: "job not found",
+    status: 404,
+    detail: expect.stringContaining("nope"),
+    code: "job_not_found",
+    param: "job_id",
+    request_id: "my-own",
+  });
+});
+
+test.each([
+  ["/api/job/x", "/api/jobs/x"],
+  ["/api/artefacts", "/api/artifacts"],
+  ["/api/billing/sumary", "/api/billing/summary"],
+])("%s is told of %s", async (path, near) => {
+  const answer = await forge.user.call<{ error: { message: string } }>("GET", path);
+  expect(answer.status).toBe(404);
+  expect(answer.body.error.message).toContain(`did you mean "${near}"`);
+});
+
+test("the API reference needs no key, and nothing from elsewhere", async () => {
+  const page = await fetch(`${forge.stack.apiUrl}/docs/`);
+  expect(page.status).toBe(200);
+  const html = await page.text();
+  const files = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, file]) => file ?? "");
+  for (const file of files.filter((name) => !name.startsWith("data:"))) {
+    expect(file).not.toMatch(/^(https?:)?\/\//);
+    expect((await fetch(`${forge.stack.apiUrl}/docs/${file}`)).status).toBe(200);
+  }
+  expect((await fetch(`${forge.stack.apiUrl}/docs/openapi.json`)).status).toBe(200);
+  expect((await fetch(`${forge.stack.apiUrl}/docs/../openapi.json`)).status).toBe(403);
+  expect((await fetch(`${forge.stack.apiUrl}/openapi.json`)).status).toBe(403);
+});

@@ -1,0 +1,31 @@
+import { type Forge, startForge } from "../support/forge";
+import { finishEverything, runSchemathesis, SCHEMATHESIS_ENV } from "../support/schemathesis";
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge(SCHEMATHESIS_ENV);
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+/** Data that fits and data that doesn't, and chains of calls by the document's links. */
+test("schemathesis finds nothing in 5,000 calls as a user, nor as an admin and a worker", async () => {
+  const workers = await finishEverything(forge);
+  const { userKey, adminKey, workerKey } = forge.stack.keys;
+  const forAdmins = ["--include-tag", "Users"];
+  const forWorkers = ["--include-tag", "Worker protocol"];
+  const runs = [
+    await runSchemathesis(forge, userKey, ["--max-examples", "60"]),
+    await runSchemathesis(forge, adminKey, ["--max-examples", "100", ...forAdmins]),
+    await runSchemathesis(forge, workerKey, ["--max-examples", "100", ...forWorkers]),
+  ];
+  await workers.stop();
+  for (const run of runs) {
+    process.stderr.write(`${run.output.trim().split("\n").slice(-25).join("\n")}\n`);
+    if (run.code !== 0) throw new Error(run.output);
+  }
+  expect(runs[0]?.calls).toBeGreaterThanOrEqual(5_000);
+}, 1_200_000);
