@@ -18,7 +18,7 @@ const heartbeat = z.object({
   reason: z.string().max(1024).optional(),
   /** What the worker runs and how far it is, where it tells. */
   job_id: z.string().max(128).nullish(),
-  attempt: z.int().nullish(),
+  attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
 });
 

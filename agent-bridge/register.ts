@@ -25,7 +25,7 @@ const registration = z.object({
   boot_id: z.string().max(128).optional(),
   /** What the worker still runs: naming it keeps the attempt across a restart. */
   job_id: z.string().max(128).nullish(),
-  attempt: z.int().nullish(),
+  attempt: z.int().min(1).max(1_000).nullish(),
 });
 
 type Registration = z.output<typeof registration>;

@@ -19,7 +19,7 @@ import { givenTime } from "./timestamp";
 
 const jobsQuery = z.strictObject({
   ...pageQuery,
-  status: z.array(z.enum(JOB_STATUSES)).max(16).optional().describe("any of these"),
+  status: z.array(z.enum(JOB_STATUSES)).min(1).max(16).optional().describe("any of these"),
   job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
   tag: z.array(z.string().min(1).max(128)).max(16).optional().describe("all of these"),
   worker_id: z.string().min(1).max(128).optional(),

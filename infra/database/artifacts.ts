@@ -80,7 +80,7 @@ export async function listArtifacts(
 ): Promise<WithPosition<ArtifactRow>[]> {
   const where = new Where()
     .and("registered_at is not null")
-    .also(viewer, (user) => `user_id = ${user}`)
+    .seenBy(viewer)
     .also(filter.type, (type) => `artifact_type = ${type}`)
     .also(filter.jobId, (job) => `job_id = ${job}`);
   const order: [string, string] = ["created_at", "artifact_id"];

@@ -93,7 +93,7 @@ export async function listBillingRecords(
   viewer: Viewer,
   page: Page,
 ): Promise<WithPosition<BillingRow>[]> {
-  const where = new Where().also(viewer, (user) => `user_id = ${user}`);
+  const where = new Where().seenBy(viewer);
   const order: [string, string] = ["created_at", "job_id"];
   return await listPage<BillingRow>(db, {
     select: "*",

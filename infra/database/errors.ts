@@ -2,7 +2,7 @@
 const RACE_CODES = new Set(["40001", "40P01"]);
 
 /** What Postgres can't hold: a NUL or half a surrogate pair, a time or a number out of its range. */
-const BAD_VALUE_CODES = new Set(["22P05", "22021", "22007", "22008", "22003"]);
+const BAD_VALUE_CODES = new Set(["22P05", "22021", "22007", "22008", "22009", "22003"]);
 
 /** SQLSTATE classes that say the server is away, going away, or out of room. */
 const AWAY_CLASSES = ["08", "53", "57"];

@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { all, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 /** Where a page of a list begins: after this row, newest first. */
 export interface Cursor {
@@ -28,6 +29,12 @@ export class Where {
     if (value === undefined || value === null) return this;
     this.values.push(value);
     return this.and(condition(`$${this.values.length}`));
+  }
+
+  /** Rows that this viewer may see. Everybody's come by the indexes made for that (migration 0006). */
+  seenBy(viewer: Viewer): this {
+    if (viewer === null) return this.and("length(user_id) > 0");
+    return this.also(viewer, (user) => `user_id = ${user}`);
   }
 
   and(condition: string): this {

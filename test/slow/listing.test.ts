@@ -1,6 +1,6 @@
 import { performance } from "node:perf_hooks";
 import { listJobsStatement } from "../../infra/database/job-list";
-import { all, execute } from "../../infra/database/pool";
+import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { createTenant, type Tenant } from "../support/tenants";
 
@@ -37,7 +37,7 @@ async function sql(text: string, values: unknown[] = []): Promise<void> {
   await client.end();
 }
 
-/** Finished jobs as a tenant has after years, one a minute. */
+/** Jobs as a tenant has after years, one a minute; a few have not ended. */
 async function fill(userId: string, count: number): Promise<void> {
   await sql(
     `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
@@ -45,13 +45,15 @@ async function fill(userId: string, count: number): Promise<void> {
                        request_id, status, error_code, created_at, completed_at)
      select 'job_' || $1 || lpad(n::text, 10, '0'), $1, 'k', 'audit',
             '{"dataset_uri": "s3://bucket/key"}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, '{}', 'r',
-            'failed', 'job_error', now() - n * interval '1 minute', now()
+            case when n % 200 = 0 then 'pending' else 'failed' end,
+            case when n % 200 = 0 then null else 'job_error' end, now() - n * interval '1 minute',
+            case when n % 200 = 0 then null else now() end
      from generate_series(1, $2::int) n`,
     [userId, count],
   );
 }
 
-async function planOf(userId: string, filter: object, after = false): Promise<string> {
+async function planOf(userId: string | null, filter: object, after = false): Promise<string> {
   const cursor = { createdUs: Date.now() * 1000 - 3_600_000_000, id: "job_x" };
   const { text, values } = listJobsStatement(userId, filter, {
     limit: 50,
@@ -98,7 +100,6 @@ test("a page out of a million jobs takes at most 1.2 times one out of a thousand
 }, 120_000);
 
 test("so does the last page of them", async () => {
-  await execute(forge.ctx.pool, "select 1");
   const oldest = await all<{ us: number }>(
     forge.ctx.pool,
     "select (extract(epoch from min(created_at)) * 1000000)::bigint + 3000000000 as us from jobs where user_id = 'large'",
