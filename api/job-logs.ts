@@ -55,12 +55,13 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
       refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
       async handle({ params, request, reply, query, principal }) {
         const viewer = viewerOf(principal);
+        const seen = readLogEventId(request.headers["last-event-id"]);
         const job = await requireJob(ctx, params, viewer);
         if (query.follow === "false") {
           const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
           return await sendLog(ctx, key, request.headers.range, reply);
         }
-        const from = readLogEventId(request.headers["last-event-id"]) ?? {
+        const from = seen ?? {
           attempt: query.attempt ?? Math.max(1, job.attempts),
           offset: 0,
         };

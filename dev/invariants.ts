@@ -77,6 +77,16 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from artifacts a join jobs j using (job_id) where a.user_id <> j.user_id
     union all
     select job_id from billing_records b join jobs j using (job_id) where b.user_id <> j.user_id`,
+  "a job's events do not end with its status": `
+    select j.job_id, j.status, last.status as last_event from jobs j left join lateral (
+      select status from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
+      on true where last.status is distinct from j.status`,
+  "an event of another tenant than its job, or two that say the same": `
+    select job_id from job_events e join jobs j using (job_id) where e.user_id <> j.user_id
+    union all
+    select job_id from (
+      select job_id, status, lag(status) over (partition by job_id order by event_id) as before
+      from job_events) pairs where status = before`,
   "a worker is busy without an attempt, or holds one without being busy": `
     select w.worker_id, w.status from workers w left join attempts a
       on a.worker_id = w.worker_id and a.state in ('assigned', 'running')

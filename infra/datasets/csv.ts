@@ -22,7 +22,9 @@ export class CsvReader implements TableReader {
 
   async push(chunk: Buffer): Promise<void> {
     if (!this.failure && !this.parser.write(chunk)) {
-      await Promise.race([once(this.parser, "drain"), once(this.parser, "close")]);
+      const roomOrEnd = Promise.race([once(this.parser, "drain"), once(this.parser, "close")]);
+      // It rejects with what our own listener has noted.
+      await roomOrEnd.catch(() => undefined);
     }
     this.throwFailure();
   }

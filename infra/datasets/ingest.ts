@@ -1,4 +1,5 @@
 import { ForgeError, InvalidRequest } from "../../core/errors";
+import { isStorable } from "../http/body";
 import type { ObjectStore, StoredObject } from "../store/object-store";
 import { CsvReader } from "./csv";
 import { NdjsonReader } from "./ndjson";
@@ -48,6 +49,8 @@ export async function ingest(
     );
     facts ??= await readParquetFacts(store, key, file.sizeBytes);
     requireChecksum(checksum, file.sha256);
+    const odd = facts.columns.find(({ name }) => !isStorable(name));
+    if (odd) throw new InvalidRequest("a column's name has NUL or half a surrogate pair", "body");
     if (facts.numRows === 0) throw new InvalidRequest("the file has no rows", "body");
     return { path, ...file, ...facts };
   } catch (error) {

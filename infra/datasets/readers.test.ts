@@ -79,6 +79,23 @@ test.each([
   expect(await refusal(format, text)).toMatch(says);
 });
 
+test.each(["csv", "ndjson"])(
+  "whatever comes as %s is read or refused, and nothing else",
+  async (format) => {
+    const bytes = fc.oneof(fc.string({ unit: "binary", maxLength: 2000 }), fc.json());
+    const repeated = fc.tuple(bytes, fc.constantFrom(1, 50), fc.constantFrom("", "\n", ",", '"'));
+    await fc.assert(
+      fc.asyncProperty(repeated, async ([text, times, between]) => {
+        const outcome = await read(format, `${text}${between}`.repeat(times), [100]).catch(
+          (error: unknown) => error,
+        );
+        if (outcome instanceof Error) expect(outcome).toBeInstanceOf(ForgeError);
+      }),
+      { numRuns: 300 },
+    );
+  },
+);
+
 test("a line without an end does not fill the memory", async () => {
   const reader = new NdjsonReader();
   const piece = Buffer.alloc(1024 * 1024, 0x20);

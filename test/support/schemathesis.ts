@@ -37,7 +37,7 @@ export async function runSchemathesis(
   const folder = mkdtempSync(join(tmpdir(), "forge-schemathesis-"));
   const config = join(checkoutRoot(), "test", "contract", "schemathesis.toml");
   const args = [
-    ...["--config-file", config, "run", `${forge.stack.apiUrl}/openapi.json`],
+    ...["--config-file", config, "run", `${forge.stack.apiUrl}/docs/openapi.json`],
     ...["--header", `X-Service-Api-Key: ${key}`, "--no-color", ...options],
   ];
   // Its own folder, for the examples that it keeps.
