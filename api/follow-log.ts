@@ -2,7 +2,7 @@ import { InvalidRequest } from "../core/errors";
 import { logKey } from "../core/log-files";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
-import { findJob } from "../infra/database/jobs";
+import { glanceAtJob } from "../infra/database/job-events";
 import type { Viewer } from "../infra/database/viewer";
 import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../infra/http/sse";
 import type { JobWatch } from "./job-watch";
@@ -47,7 +47,7 @@ export async function* followLog(
   try {
     while (!signal.aborted) {
       // First whether it is over, then what was written: nothing comes after the last look.
-      const job = await findJob(ctx.pool, jobId, viewer);
+      const job = await glanceAtJob(ctx.pool, jobId, viewer);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;
       const chunk = await readChunk(ctx, logKey(jobId, attempt), offset, isOver);

@@ -2,8 +2,7 @@ import { z } from "zod";
 import { InvalidRequest } from "../core/errors";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
-import { type JobEventRow, listJobEvents } from "../infra/database/job-events";
-import { findJob } from "../infra/database/jobs";
+import { glanceAtJob, type JobEventRow, listJobEvents } from "../infra/database/job-events";
 import type { Viewer } from "../infra/database/viewer";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -82,7 +81,7 @@ async function* follow(
         lastId = event.event_id;
         yield asEvent(event);
       }
-      const job = await findJob(ctx.pool, jobId, viewer);
+      const job = await glanceAtJob(ctx.pool, jobId, viewer);
       if (!job) return;
       // The last word is its last status.
       if (!isFinal(job.status) && job.progress !== null && job.progress !== progress) {

@@ -60,8 +60,8 @@ export class JobWatch implements Part {
   }
 }
 
-const textOf = ({ status, progress, last_event_id: event }: JobGlance): string =>
-  `${event} ${status} ${progress}`;
+const textOf = (glance: JobGlance & { last_event_id: number }): string =>
+  `${glance.last_event_id} ${glance.status} ${glance.progress}`;
 
 /** One follower of one job. */
 export class JobWatcher {

@@ -83,8 +83,14 @@ export async function listArtifacts(
     .seenBy(viewer)
     .also(filter.type, (type) => `artifact_type = ${type}`)
     .also(filter.jobId, (job) => `job_id = ${job}`);
-  const order: [string, string] = ["created_at", "artifact_id"];
-  return await listPage<ArtifactRow>(db, { select: "*", from: "artifacts", order, where, page });
+  return await listPage<ArtifactRow>(db, {
+    select: "*",
+    from: "artifacts",
+    order: ["created_at", "artifact_id"],
+    where,
+    page,
+    sizedBy: "shown_bytes",
+  });
 }
 
 export async function listJobArtifacts(

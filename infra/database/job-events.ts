@@ -1,5 +1,5 @@
 import type { ErrorCode, JobStatus } from "../../core/states";
-import { all, type Queryable } from "./pool";
+import { all, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 /** A change of a job's status, written by a trigger in the transaction that made it. */
@@ -32,15 +32,32 @@ export async function listJobEvents(
 export interface JobGlance {
   job_id: string;
   status: JobStatus;
+  attempts: number;
   progress: number | null;
-  last_event_id: number;
+}
+
+/** Where one job stands, without what it carries: that may be large, and a stream asks often. */
+export async function glanceAtJob(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+): Promise<JobGlance | undefined> {
+  return await maybeOne<JobGlance>(
+    db,
+    `select job_id, status, attempts, progress from jobs
+     where job_id = $1 and ($2::text is null or user_id = $2)`,
+    [jobId, viewer],
+  );
 }
 
 /** Where these jobs stand, for whoever watches them; whose they are was asked before. */
-export async function glanceAtJobs(db: Queryable, jobIds: string[]): Promise<JobGlance[]> {
-  return await all<JobGlance>(
+export async function glanceAtJobs(
+  db: Queryable,
+  jobIds: string[],
+): Promise<(JobGlance & { last_event_id: number })[]> {
+  return await all(
     db,
-    `select j.job_id, j.status, j.progress, last.event_id as last_event_id
+    `select j.job_id, j.status, j.attempts, j.progress, last.event_id as last_event_id
      from jobs j, lateral (
        select event_id from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
      where j.job_id = any($1)`,

@@ -47,5 +47,6 @@ export function listJobsStatement(viewer: Viewer, filter: JobFilter, page: Page)
     order: ["created_at", "job_id"],
     where,
     page,
+    sizedBy: "shown_bytes",
   });
 }

@@ -14,7 +14,11 @@ export interface Page {
   after?: Cursor | undefined;
 }
 
-export type WithPosition<Row> = Row & { created_us: number };
+/** A row and where it stands in its list; how many were found, where a page may show fewer. */
+export type WithPosition<Row> = Row & { created_us: number; found?: number };
+
+/** A page ends early, and another begins, where its rows would make the answer larger than this. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
 
 /**
  * The conditions of one list. Only those that are asked for are in the statement, so that each
@@ -54,6 +58,8 @@ interface List {
   order: [createdAt: string, id: string];
   where: Where;
   page: Page;
+  /** A column with the size of what is shown of a row, where that may be large. */
+  sizedBy?: string;
 }
 
 /** One page of a list, and one row more, which tells whether another page follows. */
@@ -66,10 +72,8 @@ export async function listPage<Row extends pg.QueryResultRow>(
 }
 
 /** Rows that appear meanwhile are newer than the cursor: no page shows a row twice, or skips one. */
-export function pageStatement({ select, from, order, where, page }: List): {
-  text: string;
-  values: unknown[];
-} {
+export function pageStatement(list: List): { text: string; values: unknown[] } {
+  const { select, from, order, where, page, sizedBy } = list;
   const [createdAt, id] = order;
   if (page.after) {
     const { createdUs, id: afterId } = page.after;
@@ -80,9 +84,15 @@ export function pageStatement({ select, from, order, where, page }: List): {
     );
   }
   const values = [...where.values, page.limit + 1];
-  return {
-    text: `select ${select}, (extract(epoch from ${createdAt}) * 1000000)::bigint as created_us
-      from ${from} where ${where} order by ${createdAt} desc, ${id} desc limit $${values.length}`,
-    values,
-  };
+  const rows = `select ${select}, (extract(epoch from ${createdAt}) * 1000000)::bigint as created_us
+      from ${from} where ${where} order by ${createdAt} desc, ${id} desc limit $${values.length}`;
+  return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values };
 }
+
+/** As many of the rows as their sizes allow, but one at least. */
+const cutBySize = (rows: string, id: string, size: string): string => `
+  with page as (${rows}),
+  summed as (
+    select page.*, count(*) over () as found, sum(${size}) over newest_first - ${size} as before
+    from page window newest_first as (order by created_us desc, ${id} desc rows unbounded preceding))
+  select * from summed where before <= ${MAX_PAGE_BYTES} order by created_us desc, ${id} desc`;

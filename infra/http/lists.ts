@@ -33,7 +33,7 @@ export function pageOf(query: { limit: number; after?: string | undefined }): Pa
   return { limit: query.limit, after: query.after === undefined ? undefined : read(query.after) };
 }
 
-/** Cuts the one row too many off, and tells where the next page begins. */
+/** Cuts off the one row too many, and tells where the next page begins. */
 export function presentPage<Row, Shown>(
   name: string,
   rows: WithPosition<Row>[],
@@ -42,7 +42,8 @@ export function presentPage<Row, Shown>(
   present: (row: Row) => Shown,
 ): Record<string, unknown> {
   const shown = rows.slice(0, page.limit);
-  const last = rows.length > page.limit ? shown.at(-1) : undefined;
+  const found = rows[0]?.found ?? rows.length;
+  const last = found > shown.length ? shown.at(-1) : undefined;
   return {
     [name]: shown.map(present),
     has_more: last !== undefined,

@@ -157,3 +157,20 @@ test("HEAD of a stream is refused: it would wait for nothing", async () => {
   });
   expect([response.status, response.headers.get("allow")]).toEqual([405, "GET"]);
 });
+
+test("a server that stops ends its streams, and they go on with the next one", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const path = `/api/jobs/${job_id}/events`;
+  const stream = await EventStream.open(forge.user, path);
+  await waitFor("its first event", () => stream.events.length > 0);
+  const began = performance.now();
+  await forge.stack.server?.stop();
+  await stream.ended;
+  expect(performance.now() - began).toBeLessThan(10_000);
+  await forge.stack.startServer();
+  const rest = await EventStream.open(forge.user, path, stream.events.at(-1)?.id);
+  await worker.complete(await worker.take());
+  await rest.ended;
+  expect(statuses(rest)).toEqual(["assigned", "running", "completed"]);
+  await forge.settle();
+});

@@ -57,3 +57,12 @@ create unlogged table rate_buckets (
 
 -- What a dataset was called when it was uploaded.
 alter table artifacts add column name text;
+
+-- How much of an answer a row takes, in bytes, so that a page of large ones ends early. Computed when
+-- these columns change, which is twice in a job's life.
+alter table jobs add column shown_bytes integer not null generated always as (
+  octet_length(payload::text) + octet_length(params::text) + coalesce(octet_length(result::text), 0)
+) stored;
+alter table artifacts add column shown_bytes integer not null generated always as (
+  coalesce(octet_length(manifest::text), 0)
+) stored;
