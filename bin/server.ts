@@ -37,6 +37,8 @@ export async function createServer(
   return new Service(parts, ctx.logger);
 }
 
+const IDLE_SWEEP_MS = 100;
+
 interface Served {
   api: Pick<Api, "routes">;
   bridge: Pick<AgentBridge, "routes">;
@@ -69,7 +71,10 @@ async function httpPart(
     async stop() {
       stopping = true;
       ctx.parking.close();
+      // A connection whose last answer ends only now is kept alive by its client, and would hold us up.
+      const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
       await app.close();
+      clearInterval(sweep);
     },
   };
 }
