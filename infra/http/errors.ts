@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import { ZodError } from "zod";
 import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
-import { isAway, isBadValue } from "../database/errors";
+import { isAway, isBadValue, isLockTimeout } from "../database/errors";
 import { newId } from "../ids";
 import { fromZod } from "./validation";
 
@@ -79,6 +79,8 @@ function toForgeError(error: FastifyError | Error): ForgeError {
   if (error instanceof ForgeError) return error;
   if (error instanceof ZodError) return fromZod(error);
   if (isAway(error)) return new Unavailable("the database is away; try again shortly");
+  if (isLockTimeout(error))
+    return new Unavailable("another request is in the way; try again shortly");
   if (isBadValue(error)) return new InvalidRequest("a text, time or number is out of range");
   return (
     fromFastify(error) ?? new ForgeError(500, "internal_error", "something failed on our side")
