@@ -67,9 +67,14 @@ export class ParkingLot implements Part {
       throw new ForgeError(429, "rate_limited", message);
     }
     const controller = new AbortController();
+    const { socket } = request.raw;
+    // Its client went while we looked something up: nothing will tell us again.
+    if (socket.destroyed || reply.raw.closed) {
+      end(controller, "hung-up");
+      return { signal: controller.signal };
+    }
     this.parked.set(keyId, ofKey.add(controller));
     // Connections are kept alive over many requests, so each lets go of the one it came by.
-    const { socket } = request.raw;
     const onClose = (): void => end(controller, "hung-up");
     socket.once("close", onClose);
     const timer =
@@ -80,7 +85,6 @@ export class ParkingLot implements Part {
       ofKey.delete(controller);
       if (ofKey.size === 0 && this.parked.get(keyId) === ofKey) this.parked.delete(keyId);
     });
-    if (socket.destroyed) onClose();
     if (this.closed) end(controller, "closing");
     return { signal: controller.signal };
   }
