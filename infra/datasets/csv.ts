@@ -41,15 +41,24 @@ export class CsvReader implements TableReader {
     if (this.header) {
       this.numRows += 1;
       this.header.forEach((name, at) => {
-        this.types.see(name, dtypeOf(row[at] ?? ""));
+        this.types.see(name, dtypeOf(row[at] ?? ""), this.numRows + 1);
       });
       return;
     }
     this.header = row;
-    for (const name of row) this.types.see(name, "null");
-    if (this.types.size !== row.length || row.includes("")) {
-      this.failure = badRow(1, "names a column twice, or not at all");
+    try {
+      this.readHeader(row);
+    } catch (error) {
+      // Nobody catches what a listener throws.
+      this.failure = error as Error;
       this.parser.destroy();
+    }
+  }
+
+  private readHeader(names: string[]): void {
+    for (const name of names) this.types.see(name, "null", 1);
+    if (this.types.size !== names.length || names.includes("")) {
+      throw badRow(1, "names a column twice, or not at all");
     }
   }
 

@@ -73,6 +73,10 @@ test.each([
   ["csv", 'a\n"x\n', /not well-formed CSV/],
   ["csv", "a,a\n1,2\n", /^row 1 names a column twice/],
   ["csv", "a,\n1,2\n", /^row 1 names a column twice, or not at all/],
+  ["csv", `${"x".repeat(300)}\n1\n`, /^row 1 has a name of more than/],
+  ["ndjson", `{"${"x".repeat(300)}":1}`, /^row 1 has a name of more than/],
+  ["ndjson", '{"a":1}\n{"\\u0000":1}', /^row 2 has a name with NUL/],
+  ["csv", `${Array.from({ length: 2001 }, (_, n) => n).join()}\n`, /^row 1 has more than 2000/],
   ["ndjson", '{"a":1}\n[1]\n', /^row 2 is not a JSON object/],
   ["ndjson", '{"a":1}\n\n{"a":', /^row 3 is not JSON/],
 ])("%s %j is refused by its row", async (format, text, says) => {

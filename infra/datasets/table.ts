@@ -1,4 +1,5 @@
 import { InvalidRequest } from "../../core/errors";
+import { isStorable } from "../http/body";
 
 export interface Column {
   name: string;
@@ -23,12 +24,27 @@ export function badRow(row: number, what: string): InvalidRequest {
   return new InvalidRequest(`row ${row} ${what}`, "body", { row });
 }
 
+/** A manifest names every column, so there is an end to them. */
+const MAX_COLUMNS = 2_000;
+const MAX_NAME_LENGTH = 256;
+
+/** What is wrong with a table of these columns, if anything is. */
+export function columnFault(name: string, count: number): string | undefined {
+  if (count > MAX_COLUMNS) return `has more than ${MAX_COLUMNS} columns`;
+  if (name.length > MAX_NAME_LENGTH) return `has a name of more than ${MAX_NAME_LENGTH} characters`;
+  if (!isStorable(name)) return "has a name with NUL or half a surrogate pair";
+  return undefined;
+}
+
 /** The types seen in each column, in the order in which the columns appeared. */
 export class ColumnTypes {
   private readonly types = new Map<string, string>();
 
-  see(name: string, dtype: string): void {
+  /** @param row where it was seen. */
+  see(name: string, dtype: string, row: number): void {
     const known = this.types.get(name);
+    const fault = known === undefined && columnFault(name, this.types.size + 1);
+    if (fault) throw badRow(row, fault);
     if (known === undefined || known !== dtype) this.types.set(name, joined(known, dtype));
   }
 
