@@ -33,6 +33,7 @@ export function heartbeatRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
+    unlimited: true,
     operationId: "heartbeat",
     tag: "Worker protocol",
     summary: "Tell that a worker lives, and hear what it should do",

@@ -52,6 +52,7 @@ export function jobResultRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/workers/job_result", "/worker/job_result"],
     scope: "worker",
+    unlimited: true,
     operationId: "jobResult",
     tag: "Worker protocol",
     summary: "Deliver the result of a job",
@@ -171,7 +172,7 @@ async function endingOf(
     createdBy: job.created_by,
   });
   if (!reserved) {
-    const error = `the result's ${form.idField} "${artifactId}" belongs to another job`;
+    const error = `the result's ${form.idField} "${artifactId}" is taken`;
     return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
   }
   return { ...base, outcome: "completed", result, usage, artifactsUri: uri };

@@ -1,8 +1,11 @@
+import { join } from "node:path";
 import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
+import { ownedThingIn } from "../core/dataset-uri";
 import { JOB_TYPES } from "../core/job-types";
 import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
+import { findOwnArtifacts } from "../infra/database/artifacts";
 import { type HandOut, handOut } from "../infra/database/attempts";
 import { offerWorker, withdrawOffer } from "../infra/database/workers";
 import { invalidKey } from "../infra/http/principal";
@@ -30,7 +33,13 @@ const handedSchema = z
     attempt: z.int(),
     timeout_s: z.int(),
     output_ids: z.record(z.string(), z.string()).describe("ids for what this attempt makes"),
-    inputs: z.array(z.object({ param: z.string(), value: z.unknown() })),
+    inputs: z.array(
+      z.object({
+        param: z.string(),
+        value: z.unknown(),
+        withheld: z.boolean().optional().describe("true: there is no such thing for this tenant"),
+      }),
+    ),
     uploads: z.object({ artifacts_uri: z.string().nullable(), logs_uri: z.string() }),
     resume_from: z.null(),
   })
@@ -44,6 +53,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
+    unlimited: true,
     operationId: "nextJob",
     tag: "Worker protocol",
     summary: "Ask for a job, and wait for one",
@@ -68,7 +78,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
       });
-      return job ? present(job) : { job_id: null };
+      return job ? present(job, await isWithheld(ctx, job)) : { job_id: null };
     },
   });
 }
@@ -118,7 +128,19 @@ async function nextJob(
   }
 }
 
-function present(job: HandOut): z.infer<typeof handedSchema> {
+/**
+ * Whether the dataset that a job names lies in our own store and is not its tenant's. The worker is told
+ * that there is none, as it would find for an id that never was.
+ */
+async function isWithheld(ctx: Context, job: HandOut): Promise<boolean> {
+  const { dataset_uri: uri } = job.payload;
+  if (typeof uri !== "string") return false;
+  const id = ownedThingIn(uri, join(ctx.config.storeDir, "artifacts"));
+  if (id === undefined || id === null) return id === null;
+  return (await findOwnArtifacts(ctx.pool, job.user_id, [id])).length === 0;
+}
+
+function present(job: HandOut, withheld: boolean): z.infer<typeof handedSchema> {
   const outputId = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
   return {
     job_id: job.job_id,
@@ -130,7 +152,11 @@ function present(job: HandOut): z.infer<typeof handedSchema> {
     output_ids: job.output_ids,
     inputs: ["dataset_uri", "dataset_id", "checkpoint_id"]
       .filter((param) => typeof job.payload[param] === "string")
-      .map((param) => ({ param, value: job.payload[param] })),
+      .map((param) => ({
+        param,
+        value: job.payload[param],
+        ...(withheld && param === "dataset_uri" ? { withheld } : {}),
+      })),
     uploads: {
       artifacts_uri: outputId ? storeUri(artifactPrefix(job.job_type, outputId)) : null,
       logs_uri: storeUri(logKey(job.job_id, job.attempt)),

@@ -35,6 +35,7 @@ export function registerRoute(ctx: Context): Route {
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
     scope: "worker",
+    unlimited: true,
     operationId: "registerWorker",
     tag: "Worker protocol",
     summary: "Register a worker, or register it again",

@@ -82,6 +82,7 @@ export function authRoutes(ctx: Context): Route[] {
               }),
             ),
         });
+        call.reply.header("cache-control", "no-store");
         return answer;
       },
     }),

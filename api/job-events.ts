@@ -40,14 +40,24 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
           .optional()
           .describe("the id of the last event that arrived: the stream goes on after it"),
       },
-      answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
+      answers: {
+        200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
+        204: { description: "the job has ended, and its last event has arrived" },
+      },
       refusals: { 404: ["job_not_found"] },
       async handle({ params, request, reply, principal }) {
         const viewer = viewerOf(principal);
-        const { job_id: jobId } = await requireJob(ctx, params, viewer);
+        const { job_id: jobId, status } = await requireJob(ctx, params, viewer);
         const afterId = readLastEventId(request.headers["last-event-id"]);
+        if (
+          isFinal(status) &&
+          (await listJobEvents(ctx.pool, jobId, viewer, afterId)).length === 0
+        ) {
+          // To a browser's EventSource: nothing more will come, do not ask again.
+          return reply.code(204).send();
+        }
         const { signal } = ctx.parking.park(request, principal, reply, ctx.config.http.maxStreamS);
-        return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal));
+        return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal), signal);
       },
     }),
   ];

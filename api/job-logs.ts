@@ -70,6 +70,7 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
         return sendEvents(
           reply,
           followLog(ctx, watch, { jobId: job.job_id, viewer, from, only }, signal),
+          signal,
         );
       },
     }),

@@ -94,7 +94,7 @@ function submissionRoute(ctx: Context, type: JobType): Route {
         type,
         submission: call.body,
         userId: call.principal.userId,
-        content: [type, call.request.body],
+        content: [type, call.body],
       }),
   });
 }

@@ -54,6 +54,7 @@ export function userRoutes(ctx: Context): Route[] {
           },
           replay: (first) => ({ ...first, api_key: withoutSecret(first.api_key) }),
         });
+        call.reply.header("cache-control", "no-store");
         return answer;
       },
     }),

@@ -38,6 +38,8 @@ export async function createServer(
 }
 
 const IDLE_SWEEP_MS = 100;
+/** Requests under way have so long to end; a connection that says nothing would wait for ever. */
+const GRACE_MS = 5_000;
 
 interface Served {
   api: Pick<Api, "routes">;
@@ -73,8 +75,10 @@ async function httpPart(
       ctx.parking.close();
       // A connection whose last answer ends only now is kept alive by its client, and would hold us up.
       const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
+      const grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);
       await app.close();
       clearInterval(sweep);
+      clearTimeout(grace);
     },
   };
 }

@@ -1,4 +1,4 @@
-import { checkDatasetUri } from "./dataset-uri";
+import { checkDatasetUri, ownedThingIn } from "./dataset-uri";
 
 const ROOT = "/srv/forge/artifacts";
 
@@ -27,4 +27,18 @@ test.each([
   ["file://host/srv/forge/artifacts/x", /below the artifacts/],
 ])("%s is refused", (uri, why) => {
   expect(() => checkDatasetUri(uri, ROOT)).toThrow(why);
+});
+
+test.each([
+  ["forge://artifacts/datasets/ds_1/raw.jsonl", "ds_1"],
+  ["forge://artifacts//%64atasets//ds%5f1/raw.jsonl", "ds_1"],
+  ["forge://artifacts/DATASETS/ds_1/raw.jsonl", "ds_1"],
+  ["forge://artifacts/distill/ds_2/", "ds_2"],
+  ["file:///srv/forge/artifacts/checkpoints/ckpt_1/model.pt", "ckpt_1"],
+  ["file:///srv/forge/artifacts//logs/job_1/attempt-1.log", null],
+  ["forge://artifacts/logs/job_1/attempt-1.log", null],
+  ["forge://artifacts/samples/tasks.jsonl", undefined],
+  ["s3://artifacts/datasets/ds_1/raw.jsonl", undefined],
+])("%s lies in the folder of %s", (uri, id) => {
+  expect(ownedThingIn(uri, `${ROOT}/`)).toBe(id);
 });

@@ -1,3 +1,4 @@
+import { ARTIFACT_FORMS } from "./artifacts";
 import { InvalidRequest } from "./errors";
 
 const SCHEMES = ["s3", "spaces", "forge", "file"] as const;
@@ -33,4 +34,24 @@ function faultOf(uri: string, artifactsRoot: string): string | undefined {
   const root = artifactsRoot.replace(/\/+$/, "");
   if (path?.startsWith(`${root}/`)) return undefined;
   return "with scheme file:// must lie below the artifacts directory";
+}
+
+/** Folders of the store that hold what belongs to somebody: one folder below them for each id. */
+const OWNED_FOLDERS = new Set(
+  Object.values(ARTIFACT_FORMS).map((form) => form.directory.replace("artifacts/", "")),
+);
+
+/**
+ * Whose property a dataset_uri in our own store is: the artifact's id; `null` where it is nobody's to name
+ * (a log). Undefined: it lies in no folder of ours, as somebody else's bucket does, or a sample.
+ */
+export function ownedThingIn(uri: string, artifactsRoot: string): string | null | undefined {
+  const root = artifactsRoot.replace(/\/+$/, "");
+  const below = [`forge://artifacts/`, `file://${root}/`].find((start) => uri.startsWith(start));
+  if (below === undefined) return undefined;
+  // As a worker resolves it: escapes undone, empty segments left out.
+  const path = decodeURIComponent(uri.slice(below.length));
+  const [folder = "", id = ""] = path.split("/").filter((segment) => segment !== "");
+  if (folder.toLowerCase() === "logs") return null;
+  return OWNED_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
 }

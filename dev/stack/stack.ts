@@ -30,7 +30,7 @@ export class Stack {
   postgres: ManagedProcess | undefined;
   temporal: ManagedProcess | undefined;
   server: ManagedProcess | undefined;
-  private readonly otherServers: ManagedProcess[] = [];
+  readonly otherServers: ManagedProcess[] = [];
   readonly agents = new Map<string, ManagedProcess>();
   apiUrl = "";
 

@@ -155,6 +155,7 @@ export async function queueAttempt(
 
 export interface HandOut {
   job_id: string;
+  user_id: string;
   attempt: number;
   job_type: JobType;
   payload: Record<string, unknown>;
@@ -203,7 +204,7 @@ async function tryHandOut(
        from job
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
        returning a.job_id)
-     select j.job_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
+     select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
             held.state = 'running' or held.job_id in (select job_id from started) as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
     [workerId, keyId],

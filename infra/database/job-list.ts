@@ -2,7 +2,7 @@ import type { JobType } from "../../core/job-types";
 import { JOB_STATUSES, type JobStatus } from "../../core/states";
 import type { JobRow } from "./jobs";
 import { type Page, pageStatement, Where, type WithPosition } from "./pages";
-import { all, type Queryable } from "./pool";
+import { allUnprepared, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 export interface JobFilter {
@@ -24,7 +24,7 @@ export async function listJobs(
   page: Page,
 ): Promise<WithPosition<JobRow>[]> {
   const { text, values } = listJobsStatement(viewer, filter, page);
-  return await all(db, text, values);
+  return await allUnprepared(db, text, values);
 }
 
 /** The statement of `listJobs`; apart, so that a test can have it explained. */

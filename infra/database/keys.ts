@@ -80,12 +80,15 @@ export async function listKeys(
   return await listPage<KeyRow>(db, { select: SHOWN, from: "api_keys", order, where, page });
 }
 
-/** Revokes a key; a second time changes nothing. False: there is no such key for this viewer. */
+/**
+ * Revokes a key; a second time changes nothing. False: there is none for this viewer, for whom an admin's
+ * key is none unless he is one himself.
+ */
 export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): Promise<boolean> {
   const changed = await execute(
     db,
     `update api_keys set revoked_at = coalesce(revoked_at, now())
-     where key_id = $1 and ($2::text is null or user_id = $2)`,
+     where key_id = $1 and ($2::text is null or user_id = $2 and scope <> 'admin')`,
     [keyId, viewer],
   );
   return changed === 1;

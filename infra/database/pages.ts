@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { all, type Queryable } from "./pool";
+import { allUnprepared, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 /** Where a page of a list begins: after this row, newest first. */
@@ -68,7 +68,7 @@ export async function listPage<Row extends pg.QueryResultRow>(
   list: List,
 ): Promise<WithPosition<Row>[]> {
   const { text, values } = pageStatement(list);
-  return await all(db, text, values);
+  return await allUnprepared(db, text, values);
 }
 
 /** Rows that appear meanwhile are newer than the cursor: no page shows a row twice, or skips one. */

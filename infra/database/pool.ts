@@ -56,6 +56,16 @@ export async function all<R extends pg.QueryResultRow>(
   return rows;
 }
 
+/** The same for a statement of many forms: none of them stays prepared on a connection. */
+export async function allUnprepared<R extends pg.QueryResultRow>(
+  db: Queryable,
+  text: string,
+  values: unknown[],
+): Promise<R[]> {
+  const { rows } = await db.query<R>({ text, values });
+  return rows;
+}
+
 /** The first row of one statement, if there is one. */
 export async function maybeOne<R extends pg.QueryResultRow>(
   db: Queryable,

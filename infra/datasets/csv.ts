@@ -8,6 +8,7 @@ const MAX_ROW_BYTES = 16 * 1024 * 1024;
 export class CsvReader implements TableReader {
   private readonly types = new ColumnTypes();
   private readonly parser: Parser;
+  private readonly utf8 = new TextDecoder("utf-8", { fatal: true });
   private header: string[] | undefined;
   private numRows = 0;
   private failure: Error | undefined;
@@ -21,6 +22,11 @@ export class CsvReader implements TableReader {
   }
 
   async push(chunk: Buffer): Promise<void> {
+    try {
+      this.utf8.decode(chunk, { stream: true });
+    } catch {
+      throw badRow(this.numRows + 2, "or one soon after is not UTF-8");
+    }
     if (!this.failure && !this.parser.write(chunk)) {
       const roomOrEnd = Promise.race([once(this.parser, "drain"), once(this.parser, "close")]);
       // It rejects with what our own listener has noted.

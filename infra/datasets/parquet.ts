@@ -23,9 +23,9 @@ export async function readParquetFacts(
   };
   try {
     const { num_rows, schema } = await parquetMetadataAsync(file);
-    return { numRows: Number(num_rows), columns: columnsOf(schema) };
+    return { numRows: Math.max(0, Number(num_rows)), columns: columnsOf(schema) };
   } catch {
-    throw new InvalidRequest("the file's parquet footer can't be read", "body");
+    throw unreadable();
   }
 }
 
@@ -38,9 +38,12 @@ async function requireFooter(store: ObjectStore, key: string, sizeBytes: number)
   }
   const length = new DataView(tail).getUint32(0, true);
   if (length > Math.min(MAX_FOOTER_BYTES, sizeBytes - 12)) {
-    throw new InvalidRequest("the file's parquet footer can't be read", "body");
+    throw unreadable();
   }
 }
+
+const unreadable = (): InvalidRequest =>
+  new InvalidRequest("the file's parquet footer can't be read", "body");
 
 async function readBytes(
   store: ObjectStore,
@@ -53,19 +56,22 @@ async function readBytes(
   return new Uint8Array(Buffer.concat(parts)).buffer;
 }
 
-/** The top level of the schema; the first element is the root, and each names its children's number. */
+/**
+ * The top level of the schema: the first element is the root, each names its children's number, and they
+ * follow it. The numbers are the file's word, so what counts is the elements that are there.
+ */
 function columnsOf([root, ...elements]: SchemaElement[]): Column[] {
   const columns: Column[] = [];
   let at = 0;
-  const skip = (): void => {
-    const children = elements[at++]?.num_children ?? 0;
-    for (let child = 0; child < children; child++) skip();
-  };
   for (let column = 0; column < (root?.num_children ?? 0); column++) {
     const element = elements[at];
-    if (!element) break;
+    if (!element) throw unreadable();
     columns.push({ name: element.name, dtype: dtypeOf(element) });
-    skip();
+    for (let open = 1; open > 0; at++) {
+      const next = elements[at];
+      if (!next) throw unreadable();
+      open += Math.max(0, next.num_children ?? 0) - 1;
+    }
   }
   return columns;
 }

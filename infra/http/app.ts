@@ -83,8 +83,8 @@ export async function createApp(
     if (request.routeOptions.config.open) return;
     const principal = await authenticate(ctx.pool, request.raw);
     request.principal = principal;
-    const isWorkerRoute = routeOf(request)?.scope === "worker";
-    if (principal.scope === "user" && !isWorkerRoute) await limiter.admit(principal.keyId, reply);
+    const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
+    if (isLimited) await limiter.admit(principal.keyId, reply);
   });
   limitSlowBodies(app, http.requestTimeoutS);
   app.addHook("onResponse", async (request, reply) => {

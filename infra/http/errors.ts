@@ -8,6 +8,8 @@ import { newId } from "../ids";
 import { fromZod } from "./validation";
 
 const RETRY_AFTER_S = 2;
+const MAX_MESSAGE = 1_000;
+const MAX_PARAM = 256;
 
 /** RFC 9457, for clients that ask for it. */
 const PROBLEM = "application/problem+json";
@@ -37,9 +39,11 @@ export function sendError(
 export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
   if (socket.writable && error.code !== "ECONNRESET") {
     const refusal = fromParser(error.code);
-    const body = JSON.stringify(asError(refusal, newId("req")));
+    const requestId = newId("req");
+    const body = JSON.stringify(asError(refusal, requestId));
     socket.write(
       `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json\r\n` +
+        `X-Request-Id: ${requestId}\r\n` +
         `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     );
   }
@@ -50,13 +54,17 @@ function asError(refusal: ForgeError, requestId: string) {
   return {
     error: {
       code: refusal.code,
-      message: refusal.message,
-      ...(refusal.param === undefined ? {} : { param: refusal.param }),
+      message: shortened(refusal.message, MAX_MESSAGE),
+      ...(refusal.param === undefined ? {} : { param: shortened(refusal.param, MAX_PARAM) }),
       request_id: requestId,
       ...(refusal.details === undefined ? {} : { details: refusal.details }),
     },
   };
 }
+
+/** A client's own words come back in an error, but not a megabyte of them. */
+const shortened = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text;
 
 function asProblem(refusal: ForgeError, requestId: string) {
   const { message, ...members } = asError(refusal, requestId).error;

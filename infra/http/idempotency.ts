@@ -70,7 +70,13 @@ function readKey(given: string[] = []): string | undefined {
 }
 
 const fingerprintOf = (content: unknown): string =>
-  createHash("sha256").update(JSON.stringify(content)).digest("hex");
+  createHash("sha256").update(JSON.stringify(content, inOrderOfNames)).digest("hex");
+
+/** The same object is the same text, in whichever order its fields came. */
+function inOrderOfNames(_name: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
 
 function inFlight(error: unknown): never {
   if (!isLockTimeout(error)) throw error;

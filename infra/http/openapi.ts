@@ -217,7 +217,7 @@ function describeRefusals(route: Route): Record<string, Json> {
     may(403, "invalid_api_key", "insufficient_scope");
     may(503, "unavailable");
   }
-  if (route.scope === "user" || route.scope === "admin") may(429, "rate_limited");
+  if (route.scope !== "open" && !route.unlimited) may(429, "rate_limited");
   if (hasBody) {
     may(408, "request_timeout");
     may(413, "body_too_large");

@@ -49,6 +49,8 @@ interface RouteSpec<Q, B> {
   paths: [canonical: string, ...aliases: string[]];
   /** The least scope that may call it; "open" needs no key. A route without one does not compile. */
   scope: Scope | "open";
+  /** Not counted by the rate limit: workers ask as often as they must. */
+  unlimited?: true;
   /** The operation's name in the document, and in SDKs made from it. */
   operationId: string;
   /** The group it is shown in. */

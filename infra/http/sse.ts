@@ -24,18 +24,27 @@ export const KEEP_ALIVE = Symbol("keep-alive");
 /** How often that should be, in ms. */
 export const KEEP_ALIVE_MS = 15_000;
 
+const END_GRACE_MS = 2_000;
+
 /** Answers with a stream of events, at the pace at which the client reads; it ends when they do. */
 export function sendEvents(
   reply: FastifyReply,
   events: AsyncIterable<ServerSentEvent | typeof KEEP_ALIVE>,
+  signal: AbortSignal,
 ): FastifyReply {
+  const stream = Readable.from(asText(events));
+  // A client that has stopped reading would never hear that the stream is over.
+  const end = (): void => {
+    setTimeout(() => stream.destroy(), END_GRACE_MS).unref();
+  };
+  signal.addEventListener("abort", end, { once: true });
   return (
     reply
       .type(`${EVENT_STREAM}; charset=utf-8`)
       .header("cache-control", "no-store")
       // For nginx: pass on each event as it comes.
       .header("x-accel-buffering", "no")
-      .send(Readable.from(asText(events)))
+      .send(stream)
   );
 }
 

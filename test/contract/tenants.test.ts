@@ -147,6 +147,8 @@ function withOwnIds(body: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(filled);
 }
 
+const isOwned = (id: string): boolean => [...owned.values()].some((ids) => ids.has(id));
+
 /** An answer without the ids that it was asked with or that are new in it, and without times. */
 async function shape(method: string, { path, body }: Attempt, id: string): Promise<string> {
   const withBody = method !== "GET" && method !== "DELETE" && body !== undefined;
@@ -160,7 +162,9 @@ async function shape(method: string, { path, body }: Attempt, id: string): Promi
   });
   const text = (await response.text())
     .replaceAll(id, "<id>")
-    .replaceAll(/\b(req|job|ds|ckpt|eval|dep|key|usr|wkr)_[0-9a-z]{26}\b/g, "<new>")
+    .replaceAll(/\b(req|job|ds|ckpt|eval|dep|key|usr|wkr)_[0-9a-z]{26}\b/g, (one) =>
+      isOwned(one) ? one : "<new>",
+    )
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>");
   return `${response.status} ${response.headers.get("content-type")} ${text}`;
 }

@@ -8,6 +8,7 @@ import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
 
 /** The real agent, under the real control plane. */
 let forge: Forge;
@@ -91,6 +92,33 @@ test.each([
   const job = await untilEnded(forge.user, job_id);
   expect(job).toMatchObject({ status: "failed", error_code: "job_error", attempts: 1 });
   expect(job.error).toMatch(message);
+});
+
+test("another tenant's dataset reads as one that never was", async () => {
+  const other = await createTenant(forge, "other");
+  const upload = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": other.user.key, "content-type": "application/x-ndjson" },
+    body: '{"secret": "for their eyes only"}\n',
+  });
+  const { dataset_id: id } = (await upload.json()) as { dataset_id: string };
+  const root = join(forge.stack.storeDir, "artifacts");
+  const ways = (of: string): string[] => [
+    `forge://artifacts/datasets/${of}/raw.jsonl`,
+    `forge://artifacts//%64atasets/${of}/raw.jsonl`,
+    `file://${root}/datasets/${of}/raw.jsonl`,
+  ];
+  const errorOf = async (uri: string): Promise<unknown> => {
+    const { job_id } = await forge.user.submit("audit", { dataset_uri: uri });
+    const { status, error } = await untilEnded(forge.user, job_id);
+    return [status, error?.replace(uri, "<uri>")];
+  };
+  const never = ways("ds_00000000000000000000000000");
+  for (const [n, uri] of ways(id).entries()) {
+    expect(await errorOf(uri)).toEqual(await errorOf(never[n] ?? ""));
+  }
+  const log = "forge://artifacts/logs/job_x/attempt-1.log";
+  expect(await errorOf(log)).toEqual(["failed", "<uri> does not exist"]);
 });
 
 test("a job type that it has no handler for fails, and says so", async () => {

@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
+import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({ FORGE_REQUEST_TIMEOUT_S: "2" });
 });
 
 afterAll(async () => {
@@ -39,6 +41,26 @@ async function upload(
     headers: response.headers,
     body: (await response.json()) as Dataset,
   };
+}
+
+/** A parquet file of nothing but a footer, whose schema's elements claim so many children each. */
+function parquetOf(children: number[]): Buffer {
+  const varint = (value: number): number[] => {
+    const bytes: number[] = [];
+    // Thrift's zigzag.
+    let rest = value >= 0 ? value * 2 : -value * 2 - 1;
+    for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
+    return [...bytes, rest];
+  };
+  const element = (count: number): number[] => [0x48, 1, 0x61, 0x15, ...varint(count), 0];
+  const footer = Buffer.from([
+    ...[0x15, 2, 0x19, (children.length << 4) | 0x0c],
+    ...children.flatMap(element),
+    ...[0x16, 2, 0x19, 0x0c, 0],
+  ]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return Buffer.concat([Buffer.from("PAR1"), footer, length, Buffer.from("PAR1")]);
 }
 
 const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
@@ -137,6 +159,46 @@ test.each([
     { error: expect.objectContaining({ param: "body", message: expect.stringMatching(says) }) },
   ]);
   expect(folders()).toEqual(before);
+});
+
+test.each([
+  ["two thousand million children", [2_147_483_647]],
+  ["a tower of children", Array(14).fill(1)],
+  ["fewer than no children", [1, -5]],
+])("parquet that claims %s is refused at once", async (_what, children) => {
+  const began = performance.now();
+  const answer = await upload(parquetOf(children), "application/vnd.apache.parquet");
+  expect(answer.status).toBe(400);
+  expect(performance.now() - began).toBeLessThan(2_000);
+});
+
+test("an upload that stops half-way leaves nothing open, and nothing behind", async () => {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const partsOpen = (): string[] =>
+    readdirSync(`/proc/${forge.stack.server?.pid}/fd`).flatMap((fd) => {
+      try {
+        const target = readlinkSync(`/proc/${forge.stack.server?.pid}/fd/${fd}`);
+        return target.endsWith(".part") ? [target] : [];
+      } catch {
+        return []; // closed meanwhile
+      }
+    });
+  const before = folders();
+  const sockets = Array.from({ length: 5 }, () => {
+    const socket = connect(Number(port), hostname);
+    socket.on("error", () => undefined);
+    socket.resume();
+    socket.write(
+      `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
+        "Content-Type: text/csv\r\nContent-Length: 1000\r\n\r\na,b\n",
+    );
+    return socket;
+  });
+  const closed = Promise.all(sockets.map((socket) => new Promise((r) => socket.once("close", r))));
+  await waitFor("the files to be open", () => partsOpen().length === 5);
+  await closed;
+  await waitFor("the files to be closed", () => partsOpen().length === 0);
+  await waitFor("the folders to be gone", () => folders().length === before.length);
 });
 
 test("bytes that are not those of the checksum are refused, and leave nothing", async () => {

@@ -185,6 +185,13 @@ test("a poll whose key was revoked behind everybody's back is given no job", asy
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ worker_id: "rescuer", attempts: 1 });
 });
 
+test("a user's key of an admin's tenant does not reach the admin's key", async () => {
+  const { key } = await forge.admin.post<Key>("/api/auth/api-keys", { scope: "user" });
+  const { key_id } = await forge.admin.get<{ key_id: string }>("/api/auth/ping");
+  expect((await withKey(key).call("DELETE", `/api/auth/api-keys/${key_id}`)).status).toBe(404);
+  expect((await forge.admin.call("GET", "/api/auth/ping")).status).toBe(200);
+});
+
 test("another's key is nobody's; an admin revokes any", async () => {
   const user = await forge.admin.post<{ user_id: string; api_key: Key }>("/api/admin/users", {
     name: "Team",

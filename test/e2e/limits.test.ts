@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 
 let forge: Forge;
@@ -53,7 +54,11 @@ test("a key's rate holds over all processes together", async () => {
 test("after a pause it is served again", async () => {
   const api = new ApiClient(forge.stack.apiUrl, await newKey());
   await Promise.all(Array.from({ length: 300 }, () => api.call("GET", "/api/billing/rates")));
-  const refused = await api.call("GET", "/api/billing/rates");
+  // A token may have come in meanwhile.
+  const refused = await waitFor("a refusal", async () => {
+    const answer = await api.call("GET", "/api/billing/rates");
+    return answer.status === 429 && answer;
+  });
   const pauseS = Number(refused.headers.get("retry-after") ?? 0);
   await new Promise((resolve) => setTimeout(resolve, pauseS * 1000));
   expect((await api.call("GET", "/api/billing/rates")).status).toBe(200);
@@ -80,6 +85,20 @@ test("a request that trickles in is refused, and its connection closed", async (
   await closed;
   clearInterval(drip);
   expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
+});
+
+test("a refused request is not read on for ever", async () => {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const socket = connect(Number(port), hostname);
+  const parts: Buffer[] = [];
+  socket.on("data", (part) => parts.push(part));
+  socket.on("error", () => undefined);
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write("POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+  const flood = setInterval(() => socket.write("x".repeat(1000)), 50);
+  await closed;
+  clearInterval(flood);
+  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
 });
 
 test("an upload may take its time, as long as it moves", async () => {
@@ -170,12 +189,29 @@ test("the API reference needs no key, and nothing from elsewhere", async () => {
   const page = await fetch(`${forge.stack.apiUrl}/docs/`);
   expect(page.status).toBe(200);
   const html = await page.text();
-  const files = [...html.matchAll(/(?:href|src)="([^"]+)"/g)].map(([, file]) => file ?? "");
+  const files = [...html.matchAll(/<(?:link|script)[^>]* (?:href|src)="([^"]+)"/g)].map(
+    ([, file]) => file ?? "",
+  );
+  expect(files).toHaveLength(5);
   for (const file of files.filter((name) => !name.startsWith("data:"))) {
     expect(file).not.toMatch(/^(https?:)?\/\//);
     expect((await fetch(`${forge.stack.apiUrl}/docs/${file}`)).status).toBe(200);
   }
+  // Asked for without its slash, the page finds its files too.
+  expect(await (await fetch(`${forge.stack.apiUrl}/docs`)).text()).toContain('<base href="/docs/"');
   expect((await fetch(`${forge.stack.apiUrl}/docs/openapi.json`)).status).toBe(200);
   expect((await fetch(`${forge.stack.apiUrl}/docs/../openapi.json`)).status).toBe(403);
   expect((await fetch(`${forge.stack.apiUrl}/openapi.json`)).status).toBe(403);
+});
+
+test("a server stops although somebody holds a connection and says nothing", async () => {
+  const { hostname, port } = new URL(otherUrl);
+  const silent = connect(Number(port), hostname);
+  silent.on("error", () => undefined);
+  await new Promise((resolve) => silent.once("connect", resolve));
+  const [other] = forge.stack.otherServers;
+  const began = performance.now();
+  await other?.stop("SIGTERM", 30_000);
+  expect(performance.now() - began).toBeLessThan(12_000);
+  silent.destroy();
 });

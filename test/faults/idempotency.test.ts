@@ -47,7 +47,7 @@ test("50 at once, to two processes, are one job and 50 equal answers", async () 
     Array.from({ length: COPIES }, (_, n) => submit(key, n % 2 ? other : forge.stack.apiUrl)),
   );
   expect(answers.map((answer) => answer?.status)).toEqual(Array(COPIES).fill(201));
-  for (const answer of answers) expect(answer?.body).toEqual(answers[0]?.body);
+  expect(new Set(answers.map((answer) => JSON.stringify(answer?.body))).size).toBe(1);
   expect(await countJobs()).toBe(before + 1);
 });
 

@@ -55,6 +55,12 @@ create unlogged table rate_buckets (
   refilled_at timestamptz not null
 );
 
+-- Kept as it was sent: a replay is the first answer, to the byte.
+alter table idempotency alter column response type json using response::json;
+
+drop index workers_by_user;
+create index workers_by_user on workers (user_id, registered_at desc, worker_id desc);
+
 -- What a dataset was called when it was uploaded.
 alter table artifacts add column name text;
 
