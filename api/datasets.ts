@@ -54,6 +54,8 @@ export function datasetRoutes(ctx: Context): Route[] {
         }
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
+        // Uploads count among the requests that a key may have under way.
+        ctx.parking.park(request, call.principal, call.reply);
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
         const contentType = mediaTypeOf(request);

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
 import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify, {
@@ -6,6 +7,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from "fastify";
+import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
 import { newId } from "../ids";
 import { parseJsonBody } from "./body";
@@ -61,7 +63,12 @@ export async function createApp(
         .catch((error: Error) => sendError(error, request, reply));
     },
     clientErrorHandler: sendConnectionError,
-    http: { headersTimeout: http.requestTimeoutS * 1000, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: http.requestTimeoutS * 1000,
+      connectionsCheckingInterval: 1_000,
+      // Node's own refusal has no body; ours follows below.
+      requireHostHeader: false,
+    },
     forceCloseConnections: "idle",
     return503OnClosing: true,
   });
@@ -71,8 +78,13 @@ export async function createApp(
   });
   if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler((request) => {
-    throw noRoute(request, routes);
+  app.setNotFoundHandler((request, reply) => {
+    throw noRoute(request, routes, reply);
+  });
+  app.server.on("checkExpectation", (message: IncomingMessage, answer: ServerResponse) => {
+    // Whoever expects what nobody knows is served as if he did not.
+    delete message.headers.expect;
+    app.server.emit("request", message, answer);
   });
   addBodyParsers(app, http.maxJsonDepth);
   app.decorateRequest("principal");
@@ -83,6 +95,9 @@ export async function createApp(
     if (request.routeOptions.config.open) return;
     const principal = await authenticate(ctx.pool, request.raw);
     request.principal = principal;
+    if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
+      throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
+    }
     const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
     if (isLimited) await limiter.admit(principal.keyId, reply);
   });

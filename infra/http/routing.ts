@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import { isStorable } from "./body";
@@ -39,9 +39,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
       url,
       // Before a body is looked at, whose form is nobody's business here.
       onRequest: async (request, reply) => {
-        reply.header("allow", allow);
-        const message = `${request.method} is not for this path; ${allow} is`;
-        throw new ForgeError(405, "method_not_allowed", message);
+        throw notAllowed(request, reply, allow);
       },
       handler: async () => undefined,
     });
@@ -143,15 +141,30 @@ function readBody(route: Route, { body }: FastifyRequest): unknown {
   return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
 }
 
-/** 404, with the nearest path that there is. */
-export function noRoute(request: FastifyRequest, routes: Route[]): ForgeError {
+/** 404, with the nearest path that there is; 405 for a method so rare that no path has it. */
+export function noRoute(
+  request: FastifyRequest,
+  routes: Route[],
+  reply?: FastifyReply,
+): ForgeError {
   const path = request.url.split("?", 1)[0] ?? request.url;
-  const sameLength = routes
-    .filter((route) => !route.undocumented)
+  const known = routes.filter((route) => !route.undocumented);
+  const sameLength = known
     .flatMap((route) => pathsOf(route))
-    .filter((known) => known.split("/").length === path.split("/").length);
-  const hint = didYouMean(path, fillIn(path, sameLength));
+    .filter((one) => one.split("/").length === path.split("/").length);
+  const filled = fillIn(path, sameLength);
+  if (filled.includes(path) && reply) {
+    const here = known.filter((route) => fillIn(path, pathsOf(route)).includes(path));
+    return notAllowed(request, reply, [...new Set(here.map((route) => route.method))].join(", "));
+  }
+  const hint = didYouMean(path, filled);
   return new ForgeError(404, "route_not_found", `there is no ${request.method} ${path}${hint}`);
+}
+
+function notAllowed(request: FastifyRequest, reply: FastifyReply, allow: string): ForgeError {
+  reply.header("allow", allow);
+  const message = `${request.method} is not for this path; ${allow} is`;
+  return new ForgeError(405, "method_not_allowed", message);
 }
 
 /** Known paths with the request's own ids in place of their parameters. */

@@ -321,6 +321,16 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
     invalid("gpu.memory_gb"),
   ],
   [
+    "a method that hardly anybody knows",
+    { method: "PROPFIND", path: "/api/jobs" },
+    { status: 405, code: "method_not_allowed" },
+  ],
+  [
+    "no host",
+    { method: "GET", path: "/api/jobs", headers: [["Host", "(none)"]] },
+    { status: 400, code: "malformed_request", param: "Host" },
+  ],
+  [
     "a method that is not for it",
     { method: "DELETE", path: "/api/jobs" },
     { status: 405, code: "method_not_allowed" },
