@@ -3,6 +3,7 @@ import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
+import type { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 let other: Tenant;
@@ -111,12 +112,15 @@ describe("next_job", () => {
     const workers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
     );
+    // A first boot_id would be another boot, and rightly lose what the worker holds by then.
+    const register = (worker: TestWorker) => worker.register(undefined, { boot_id: "same" });
+    await Promise.all(workers.map(register));
     const jobs = await Promise.all(
       Array.from({ length: 40 }, () => forge.user.submit("audit", AUDIT)),
     );
     let open = true;
     const flapping = workers.map(async (worker) => {
-      while (open) await worker.register(undefined, { boot_id: "same" });
+      while (open) await register(worker);
     });
     const working = workers.map(async (worker) => {
       while (open) {
