@@ -1,4 +1,4 @@
-import { artifactPrefix, billingRecordKey } from "../core/artifacts";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
 import { presentBillingRecord } from "../core/billing-record";
 import { buildManifest, type Manifest } from "../core/manifest";
 import type { Context } from "../infra/context";
@@ -7,12 +7,10 @@ import {
   completeJob,
   findCompletionFacts,
 } from "../infra/database/completion";
-import type { StoredObject } from "../infra/store/object-store";
+import { putJson, type StoredObject } from "../infra/store/object-store";
 import type { AttemptInput } from "./attempts";
 import { billJob } from "./billing";
 import { activityLogger } from "./context";
-
-const MANIFEST = "manifest.json";
 
 export function createFinalActivities(ctx: Context) {
   return {
@@ -30,11 +28,11 @@ export function createFinalActivities(ctx: Context) {
       if (facts.status === "completed") return;
       const artifactId = facts.artifact_id;
       const prefix = artifactPrefix(facts.job_type, artifactId);
-      const files = (await ctx.store.list(prefix)).filter((file) => file.path !== MANIFEST);
+      const files = (await ctx.store.list(prefix)).filter((file) => file.path !== MANIFEST_FILE);
       const manifest = manifestOf(facts, files);
       await Promise.all([
-        writeJson(ctx, `${prefix}${MANIFEST}`, manifest),
-        writeJson(ctx, billingRecordKey(facts.user_id, jobId), presentBillingRecord(facts)),
+        putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
+        putJson(ctx.store, billingRecordKey(facts.user_id, jobId), presentBillingRecord(facts)),
       ]);
       const size = files.reduce((sum, file) => sum + file.sizeBytes, 0);
       await completeJob(ctx.pool, jobId, attempt, artifactId, manifest, size);
@@ -65,8 +63,4 @@ function manifestOf(facts: CompletionFacts, files: StoredObject[]): Manifest {
       sha256: file.sha256,
     })),
   });
-}
-
-async function writeJson(ctx: Context, key: string, value: Manifest): Promise<void> {
-  await ctx.store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
 }

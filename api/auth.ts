@@ -9,7 +9,7 @@ import { idempotencyHeader } from "../infra/http/openapi";
 import { insufficientScope, viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
-import { tenantFilter, tenantQuery } from "./tenant-filter";
+import { tenantOf, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
 
 const newKeyBody = z.strictObject({
@@ -97,9 +97,7 @@ export function authRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const asked = query.user_id ?? principal.userId;
-        const userId = tenantFilter(principal, asked) ?? asked;
-        const rows = await listKeys(ctx.pool, userId, page);
+        const rows = await listKeys(ctx.pool, tenantOf(principal, query.user_id), page);
         return presentPage("api_keys", rows, page, (key) => key.key_id, presentKey);
       },
     }),

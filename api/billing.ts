@@ -8,7 +8,7 @@ import { readClock } from "../infra/database/clock";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { tenantFilter, tenantQuery } from "./tenant-filter";
+import { tenantFilter, tenantOf, tenantQuery } from "./tenant-filter";
 import { timestamp } from "./timestamp";
 
 const numbers = z.record(z.string(), z.number());
@@ -78,8 +78,7 @@ export function billingRoutes(ctx: Context): Route[] {
       query: summaryQuery,
       answers: { 200: { description: "the month", schema: summarySchema } },
       async handle({ principal, query }) {
-        const asked = query.user_id ?? principal.userId;
-        const userId = tenantFilter(principal, asked) ?? asked;
+        const userId = tenantOf(principal, query.user_id);
         const period = query.period ?? (await readClock(ctx.pool)).slice(0, 7);
         const summary = await summarise(ctx.pool, userId, `${period}-01`);
         return { user_id: userId, period, ...summary, estimated_invoice: invoiceOf(summary) };

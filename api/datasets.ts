@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
-import { artifactPrefix, storeUri } from "../core/artifacts";
+import { artifactPrefix, MANIFEST_FILE, storeUri } from "../core/artifacts";
 import { InvalidRequest } from "../core/errors";
 import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
@@ -11,6 +11,7 @@ import { createOnce } from "../infra/http/idempotency";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
+import { putJson } from "../infra/store/object-store";
 import { artifactFields, presentArtifact } from "./present-artifact";
 
 const CHECKSUM = /^[0-9a-fA-F]{64}$/;
@@ -39,19 +40,19 @@ export function datasetRoutes(ctx: Context): Route[] {
         "columns that were counted, and a row that is wrong is refused by its number.",
       query: z.strictObject({ name: z.string().min(1).max(256).optional() }),
       headers: {
-        "X-Checksum-Sha256": z.string().regex(CHECKSUM).optional().describe("of the body, in hex"),
+        "X-Checksum-Sha256": z
+          .string()
+          .regex(CHECKSUM, "must be 64 hexadecimal digits")
+          .optional()
+          .describe("of the body, in hex"),
         ...idempotencyHeader,
       },
       stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
       answers: { 201: { description: "the dataset", schema: datasetSchema } },
       refusals: { 400: ["checksum_mismatch"] },
       async handle(call) {
-        const { request, query } = call;
-        const { body, headers } = request;
-        const checksum = headers["x-checksum-sha256"];
-        if (checksum !== undefined && (typeof checksum !== "string" || !CHECKSUM.test(checksum))) {
-          throw new InvalidRequest("must be 64 hexadecimal digits", "X-Checksum-Sha256");
-        }
+        const { request, query, headers } = call;
+        const { body } = request;
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
         // Uploads count among the requests that a key may have under way.
@@ -59,7 +60,13 @@ export function datasetRoutes(ctx: Context): Route[] {
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
         const contentType = mediaTypeOf(request);
-        const file = await ingest(ctx.store, prefix, contentType, body, checksum);
+        const file = await ingest(
+          ctx.store,
+          prefix,
+          contentType,
+          body,
+          headers["X-Checksum-Sha256"],
+        );
         const dataset: NewDataset = { artifactId, prefix, name: query.name ?? null, file };
         return await register(ctx, call, dataset);
       },
@@ -83,10 +90,10 @@ async function register(
   const { userId, keyName: createdBy } = call.principal;
   const createdAt = await readClock(ctx.pool);
   const manifest = buildUploadManifest({ artifactId, userId, createdBy, createdAt, name, file });
-  const keys = [`${prefix}${file.path}`, `${prefix}manifest.json`] as const;
+  const keys = [`${prefix}${file.path}`, `${prefix}${MANIFEST_FILE}`] as const;
   let isRegistered = false;
   try {
-    await ctx.store.put(keys[1], Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`));
+    await putJson(ctx.store, keys[1], manifest);
     const { answer, isNew } = await createOnce(ctx, call, {
       content: { name, sha256: file.sha256 },
       async create(db) {

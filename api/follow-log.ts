@@ -1,4 +1,4 @@
-import { InvalidRequest } from "../core/errors";
+import { buffer } from "node:stream/consumers";
 import { logKey } from "../core/log-files";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
@@ -14,16 +14,15 @@ const CHUNK_BYTES = 64 * 1024;
 /** How often a log that is being written is looked at. */
 const LOOK_MS = 500;
 
-export interface LogPosition {
+interface LogPosition {
   attempt: number;
   offset: number;
 }
 
-export function readLogEventId(given: string | string[] | undefined): LogPosition | undefined {
-  if (given === undefined || given === "") return undefined;
-  const match = typeof given === "string" ? LOG_EVENT_ID.exec(given) : null;
-  if (match?.[1]) return { attempt: Number(match[1]), offset: Number(match[2]) };
-  throw new InvalidRequest("Last-Event-ID is not the id of an event", "Last-Event-ID");
+/** Where to go on after an event; undefined for none, which is how it begins. */
+export function positionAfter(eventId = ""): LogPosition | undefined {
+  const [, attempt, offset] = LOG_EVENT_ID.exec(eventId) ?? [];
+  return attempt ? { attempt: Number(attempt), offset: Number(offset) } : undefined;
 }
 
 interface FollowedLog {
@@ -83,9 +82,7 @@ async function readChunk(
   const size = (await ctx.store.sizeOf(key)) ?? 0;
   if (size <= offset) return undefined;
   const end = Math.min(size, offset + CHUNK_BYTES) - 1;
-  const parts: Buffer[] = [];
-  for await (const part of ctx.store.read(key, { start: offset, end })) parts.push(part as Buffer);
-  const read = Buffer.concat(parts);
+  const read = await buffer(ctx.store.read(key, { start: offset, end }));
   const lines = read.lastIndexOf(0x0a) + 1;
   const isFull = read.length === CHUNK_BYTES;
   const isLast = isOver && end === size - 1;

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { InvalidRequest } from "../core/errors";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
 import { glanceAtJob, type JobEventRow, listJobEvents } from "../infra/database/job-events";
@@ -15,7 +14,7 @@ import {
   sendEvents,
 } from "../infra/http/sse";
 import type { JobWatch } from "./job-watch";
-import { requireJob } from "./jobs";
+import { requireJobGlance } from "./jobs";
 
 /** Empty as a browser sends it that has seen no event. */
 const EVENT_ID = /^[0-9]{0,15}$/;
@@ -36,7 +35,7 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
       headers: {
         "Last-Event-ID": z
           .string()
-          .regex(EVENT_ID)
+          .regex(EVENT_ID, "is not the id of an event")
           .optional()
           .describe("the id of the last event that arrived: the stream goes on after it"),
       },
@@ -45,10 +44,10 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
         204: { description: "the job has ended, and its last event has arrived" },
       },
       refusals: { 404: ["job_not_found"] },
-      async handle({ params, request, reply, principal }) {
+      async handle({ params, headers, request, reply, principal }) {
         const viewer = viewerOf(principal);
-        const { job_id: jobId, status } = await requireJob(ctx, params, viewer);
-        const afterId = readLastEventId(request.headers["last-event-id"]);
+        const { job_id: jobId, status } = await requireJobGlance(ctx, params, viewer);
+        const afterId = Number(headers["Last-Event-ID"] ?? 0);
         if (
           isFinal(status) &&
           (await listJobEvents(ctx.pool, jobId, viewer, afterId)).length === 0
@@ -61,12 +60,6 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
       },
     }),
   ];
-}
-
-function readLastEventId(given: string | string[] | undefined): number {
-  if (given === undefined) return 0;
-  if (typeof given === "string" && EVENT_ID.test(given)) return Number(given);
-  throw new InvalidRequest("Last-Event-ID is not the id of an event", "Last-Event-ID");
 }
 
 interface Followed {

@@ -8,9 +8,9 @@ import { readByteRange } from "../infra/http/byte-range";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { EVENT_STREAM, eventSchema, sendEvents } from "../infra/http/sse";
-import { followLog, LOG_EVENT_ID, readLogEventId } from "./follow-log";
+import { followLog, LOG_EVENT_ID, positionAfter } from "./follow-log";
 import type { JobWatch } from "./job-watch";
-import { requireJob } from "./jobs";
+import { requireJobGlance } from "./jobs";
 
 const logQuery = z.strictObject({
   attempt: z.coerce
@@ -41,7 +41,7 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
         Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
         "Last-Event-ID": z
           .string()
-          .regex(LOG_EVENT_ID)
+          .regex(LOG_EVENT_ID, "is not the id of an event")
           .optional()
           .describe("the id of the last event that arrived: the stream goes on after it"),
       },
@@ -53,13 +53,13 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
         206: { description: "the range asked for", content: { "text/plain": z.string() } },
       },
       refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
-      async handle({ params, request, reply, query, principal }) {
+      async handle({ params, headers, request, reply, query, principal }) {
         const viewer = viewerOf(principal);
-        const seen = readLogEventId(request.headers["last-event-id"]);
-        const job = await requireJob(ctx, params, viewer);
+        const seen = positionAfter(headers["Last-Event-ID"]);
+        const job = await requireJobGlance(ctx, params, viewer);
         if (query.follow === "false") {
           const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
-          return await sendLog(ctx, key, request.headers.range, reply);
+          return await sendLog(ctx, key, headers.Range, reply);
         }
         const from = seen ?? {
           attempt: query.attempt ?? Math.max(1, job.attempts),

@@ -5,6 +5,7 @@ import { JOB_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { listJobArtifacts } from "../infra/database/artifacts";
 import { listAttempts } from "../infra/database/attempts";
+import { glanceAtJob, type JobGlance } from "../infra/database/job-events";
 import { listJobs } from "../infra/database/job-list";
 import { findJob, type JobRow } from "../infra/database/jobs";
 import type { Viewer } from "../infra/database/viewer";
@@ -97,7 +98,7 @@ export function jobRoutes(ctx: Context): Route[] {
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
         const viewer = viewerOf(principal);
-        const job = await requireJob(ctx, params, viewer);
+        const job = await requireJobGlance(ctx, params, viewer);
         const attempts = await listAttempts(ctx.pool, job.job_id, viewer);
         return { attempts: attempts.map(presentAttempt) };
       },
@@ -118,7 +119,7 @@ export function jobRoutes(ctx: Context): Route[] {
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
         const viewer = viewerOf(principal);
-        const job = await requireJob(ctx, params, viewer);
+        const job = await requireJobGlance(ctx, params, viewer);
         const artifacts = await listJobArtifacts(ctx.pool, job.job_id, viewer);
         return { artifacts: artifacts.map(presentArtifact) };
       },
@@ -127,12 +128,23 @@ export function jobRoutes(ctx: Context): Route[] {
 }
 
 /** The job that the path names, if the caller may see it. */
-export async function requireJob(
+export const requireJob = (ctx: Context, params: Params, viewer: Viewer): Promise<JobRow> =>
+  required(params, (jobId) => findJob(ctx.pool, jobId, viewer));
+
+/** The same without what the job carries, where only that it is there, and where it stands, matters. */
+export const requireJobGlance = (
   ctx: Context,
-  { job_id: jobId = "" }: Record<string, string>,
+  params: Params,
   viewer: Viewer,
-): Promise<JobRow> {
-  const job = await findJob(ctx.pool, jobId, viewer);
+): Promise<JobGlance> => required(params, (jobId) => glanceAtJob(ctx.pool, jobId, viewer));
+
+type Params = Record<string, string>;
+
+async function required<Row>(
+  { job_id: jobId = "" }: Params,
+  find: (jobId: string) => Promise<Row | undefined>,
+): Promise<Row> {
+  const job = await find(jobId);
   if (!job) throw new NotFound("job", jobId, "job_id");
   return job;
 }

@@ -14,3 +14,8 @@ export function tenantFilter(principal: Principal, userId: string | undefined): 
   if (viewer === null) return userId;
   throw insufficientScope("only an admin's key lists another user's", "user_id");
 }
+
+/** The one tenant that is asked about: the caller's own, or the one that an admin names. */
+export function tenantOf(principal: Principal, userId: string = principal.userId): string {
+  return tenantFilter(principal, userId) ?? userId;
+}

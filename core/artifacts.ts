@@ -50,5 +50,8 @@ export function prefixOfKind(kind: string, artifactId: string): string {
 export const billingRecordKey = (userId: string, jobId: string): string =>
   `billing/records/${userId}/${jobId}.json`;
 
+/** The name of the manifest in its artifact's folder. */
+export const MANIFEST_FILE = "manifest.json";
+
 /** Artifact ids become path segments, so they are held to a plain alphabet. */
 export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

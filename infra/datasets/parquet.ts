@@ -1,4 +1,4 @@
-import { text } from "node:stream/consumers";
+import { arrayBuffer, text } from "node:stream/consumers";
 import type { SchemaElement } from "hyparquet";
 import { InvalidRequest } from "../../core/errors";
 import type { ObjectStore } from "../store/object-store";
@@ -19,7 +19,8 @@ export async function readParquetFacts(
   const { parquetMetadataAsync } = await import("hyparquet");
   const file = {
     byteLength: sizeBytes,
-    slice: async (start: number, end = sizeBytes) => await readBytes(store, key, start, end - 1),
+    slice: (start: number, end = sizeBytes) =>
+      arrayBuffer(store.read(key, { start, end: end - 1 })),
   };
   try {
     const { num_rows, schema } = await parquetMetadataAsync(file);
@@ -32,7 +33,9 @@ export async function readParquetFacts(
 async function requireFooter(store: ObjectStore, key: string, sizeBytes: number): Promise<void> {
   const isLongEnough = sizeBytes >= 3 * MAGIC.length;
   const head = isLongEnough ? await text(store.read(key, { start: 0, end: 3 })) : "";
-  const tail = isLongEnough ? await readBytes(store, key, sizeBytes - 8, sizeBytes - 1) : undefined;
+  const tail = isLongEnough
+    ? await arrayBuffer(store.read(key, { start: sizeBytes - 8, end: sizeBytes - 1 }))
+    : undefined;
   if (!tail || head !== MAGIC || Buffer.from(tail).toString("latin1", 4) !== MAGIC) {
     throw new InvalidRequest("the file is not parquet", "body");
   }
@@ -44,17 +47,6 @@ async function requireFooter(store: ObjectStore, key: string, sizeBytes: number)
 
 const unreadable = (): InvalidRequest =>
   new InvalidRequest("the file's parquet footer can't be read", "body");
-
-async function readBytes(
-  store: ObjectStore,
-  key: string,
-  start: number,
-  end: number,
-): Promise<ArrayBuffer> {
-  const parts: Buffer[] = [];
-  for await (const part of store.read(key, { start, end })) parts.push(part as Buffer);
-  return new Uint8Array(Buffer.concat(parts)).buffer;
-}
 
 /**
  * The top level of the schema: the first element is the root, each names its children's number, and they

@@ -12,6 +12,8 @@ interface Call<Q, B> {
   params: Record<string, string>;
   query: Q;
   body: B;
+  /** Those that the route declares, by the names that it gives them. */
+  headers: Record<string, string | undefined>;
   request: FastifyRequest;
   reply: FastifyReply;
 }

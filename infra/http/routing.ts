@@ -48,6 +48,10 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
 
 function addRoute(app: FastifyInstance, route: Route, url: string): void {
   const success = Number(Object.keys(route.answers)[0]);
+  // Workers may be newer than the server: what it doesn't know is ignored where they call.
+  const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
+  const repeatable = repeatableOf(query);
+  const headers = z.object(route.headers ?? {});
   app.route({
     method: route.method,
     url,
@@ -62,8 +66,9 @@ function addRoute(app: FastifyInstance, route: Route, url: string): void {
       return await route.handle({
         principal: request.principal,
         params: readParams(request),
-        query: readQuery(route, request),
+        query: readQuery(query, repeatable, request),
         body: readBody(route, request),
+        headers: readHeaders(headers, request),
         request,
         reply,
       });
@@ -97,27 +102,24 @@ function requireContentType(route: Route, request: FastifyRequest): void {
 /** Ids of the path. One that can't be anybody's is refused by name, before Postgres refuses it. */
 function readParams(request: FastifyRequest): Record<string, string> {
   const params = request.params as Record<string, string>;
-  for (const [name, value] of Object.entries(params)) {
-    if (!isStorable(value)) {
-      const message = `"${name}" may not contain NUL or half a surrogate pair`;
-      throw new ForgeError(400, "invalid_request", message, name);
-    }
-  }
+  requireStorable(params);
   return params;
 }
 
-/** Workers may be newer than the server: what it doesn't know is ignored where they call. */
-function readQuery(route: Route, request: FastifyRequest): unknown {
-  const schema = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
-  const given = { ...(request.query as Record<string, unknown>) };
-  for (const name of repeatableOf(schema)) {
-    if (typeof given[name] === "string") given[name] = [given[name]];
-  }
+/** @param given texts, or lists of them, by the name of their parameter. */
+function requireStorable(given: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(given)) {
     if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
-    const message = `"${name}" may not contain NUL or half a surrogate pair`;
-    throw new ForgeError(400, "invalid_request", message, name);
+    throw new InvalidRequest(`"${name}" may not contain NUL or half a surrogate pair`, name);
   }
+}
+
+function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequest): unknown {
+  const given = { ...(request.query as Record<string, unknown>) };
+  for (const name of repeatable) {
+    if (typeof given[name] === "string") given[name] = [given[name]];
+  }
+  requireStorable(given);
   try {
     return parse(schema, given);
   } catch (error) {
@@ -133,6 +135,15 @@ function repeatableOf(schema: z.ZodType): string[] {
   return Object.entries(schema.shape)
     .filter(([, field]) => field instanceof z.ZodOptional && field.unwrap() instanceof z.ZodArray)
     .map(([name]) => name);
+}
+
+function readHeaders(
+  schema: z.ZodObject,
+  request: FastifyRequest,
+): Record<string, string | undefined> {
+  const names = Object.keys(schema.shape);
+  const sent = names.map((name) => [name, request.headers[name.toLowerCase()]]);
+  return parse(schema, Object.fromEntries(sent)) as Record<string, string | undefined>;
 }
 
 function readBody(route: Route, { body }: FastifyRequest): unknown {

@@ -27,3 +27,8 @@ export interface ObjectStore {
   /** Every object below a prefix with its checksum, in order of path. */
   list(prefix: string): Promise<StoredObject[]>;
 }
+
+/** Writes a value as JSON that people read too. */
+export async function putJson(store: ObjectStore, key: string, value: unknown): Promise<void> {
+  await store.put(key, Buffer.from(`${JSON.stringify(value, null, 2)}\n`));
+}

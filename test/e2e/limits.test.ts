@@ -1,4 +1,4 @@
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
@@ -70,43 +70,42 @@ test("worker endpoints are not limited by the minute", async () => {
   expect(beats).toHaveLength(300);
 });
 
-test("a request that trickles in is refused, and its connection closed", async () => {
+/** A connection to write bytes to; the answer is all that came until it was closed. */
+function openSocket(): { socket: Socket; answer: Promise<string> } {
   const { hostname, port } = new URL(forge.stack.apiUrl);
   const socket = connect(Number(port), hostname);
   const parts: Buffer[] = [];
   socket.on("data", (part) => parts.push(part));
   socket.on("error", () => undefined);
-  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const answer = new Promise<string>((resolve) => {
+    socket.once("close", () => resolve(Buffer.concat(parts).toString()));
+  });
+  return { socket, answer };
+}
+
+test("a request that trickles in is refused, and its connection closed", async () => {
+  const { socket, answer } = openSocket();
   socket.write(
     `POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
       "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
   );
   const drip = setInterval(() => socket.write(" "), 100);
-  await closed;
+  const text = await answer;
   clearInterval(drip);
-  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
+  expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
 });
 
 test("a refused request is not read on for ever", async () => {
-  const { hostname, port } = new URL(forge.stack.apiUrl);
-  const socket = connect(Number(port), hostname);
-  const parts: Buffer[] = [];
-  socket.on("data", (part) => parts.push(part));
-  socket.on("error", () => undefined);
-  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const { socket, answer } = openSocket();
   socket.write("POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
   const flood = setInterval(() => socket.write("x".repeat(1000)), 50);
-  await closed;
+  const text = await answer;
   clearInterval(flood);
-  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
+  expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
 });
 
 test("an upload may take its time, as long as it moves", async () => {
-  const { hostname, port } = new URL(forge.stack.apiUrl);
-  const socket = connect(Number(port), hostname);
-  const parts: Buffer[] = [];
-  socket.on("data", (part) => parts.push(part));
-  const closed = new Promise((resolve) => socket.once("close", resolve));
+  const { socket, answer } = openSocket();
   const row = '{"q": 1}\n';
   const rows = 25;
   socket.write(
@@ -117,9 +116,9 @@ test("an upload may take its time, as long as it moves", async () => {
   const drip = setInterval(() => {
     if (sent++ < rows) socket.write(row);
   }, 100);
-  await closed;
+  const text = await answer;
   clearInterval(drip);
-  expect(Buffer.concat(parts).toString()).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
+  expect(text).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
 });
 
 describe("from a browser", () => {
