@@ -58,8 +58,8 @@ function newJob(
   { principal, request }: AnyCall,
   { type, submission, userId, retriedFrom }: Request,
 ): NewJob {
-  const { trainNeedsGpu, timeoutS } = ctx.config.jobs;
-  const requirements = requirementsOf(type, submission.resources, { trainNeedsGpu });
+  const { policy, timeoutS } = ctx.config.jobs;
+  const requirements = requirementsOf(type, submission.resources, policy);
   const form = ARTIFACT_FORMS[type];
   return {
     jobId: newId("job"),
@@ -74,7 +74,7 @@ function newJob(
     warnings: [],
     retriedFrom: retriedFrom ?? null,
     priority: submission.priority,
-    timeoutS: submission.timeout_s ?? timeoutS,
+    timeoutS: submission.timeout_s ?? policy[type]?.timeout_s ?? timeoutS,
     maxAttempts: submission.max_attempts,
     requirements,
     shape: shapeOf(userId, requirements),

@@ -75,7 +75,12 @@ const resourcesSchema = z
       .regex(/[A-Za-z0-9]/, "must not be empty")
       .max(128)
       .optional(),
-    memory_gb: z.int().min(0).max(1_000_000).optional(),
+    memory_gb: z.int().min(0).max(1_000_000).optional().describe("of one GPU"),
+    tags: z
+      .array(z.string().regex(/\S/, "must not be empty").max(128))
+      .max(32)
+      .optional()
+      .describe("tags that the worker must carry"),
   })
   .meta({ id: "Resources" });
 export type Resources = z.infer<typeof resourcesSchema>;

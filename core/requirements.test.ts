@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { JOB_TYPES } from "./job-types";
+import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
 import { fits, gpuTokens, requirementsOf, shapeOf } from "./requirements";
 
-const cpu = { gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0 };
-const a100 = { gpuCount: 1, gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"), memoryGb: 80 };
-const policy = { trainNeedsGpu: true };
+const cpu = { gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0, tags: [] };
+const a100 = { gpuCount: 1, gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"), memoryGb: 80, tags: ["eu", "nvlink"] };
 
 test("train alone requires a GPU by its type", () => {
   for (const type of JOB_TYPES) {
@@ -12,7 +12,7 @@ test("train alone requires a GPU by its type", () => {
     expect(fits(needs, cpu)).toBe(type !== "train");
     expect(fits(needs, a100)).toBe(true);
   }
-  expect(fits(requirementsOf("train", {}, { trainNeedsGpu: false }), cpu)).toBe(true);
+  expect(fits(requirementsOf("train", {}, {}), cpu)).toBe(true);
 });
 
 test.each([
@@ -24,9 +24,28 @@ test.each([
   [{ gpu_type: "H100" }, false],
   [{ memory_gb: 80 }, true],
   [{ memory_gb: 81 }, false],
+  [{ gpu: 1, tags: ["eu"] }, true],
+  [{ gpu: 1, tags: ["eu", "us"] }, false],
 ])("resources %j on one A100 of 80 GB: %s", (resources, expected) => {
   expect(fits(requirementsOf("audit", resources, policy), a100)).toBe(expected);
   expect(fits(requirementsOf("audit", resources, policy), cpu)).toBe(false);
+});
+
+test("a policy is a floor under what jobs ask for, and names a GPU type where they don't", () => {
+  const strict = { audit: { gpu: 2, gpu_type: "A100", memory_gb: 40, tags: ["eu"] } };
+  expect(requirementsOf("audit", {}, strict)).toEqual({
+    gpuCount: 2,
+    gpuTokens: ["a100"],
+    memoryGb: 40,
+    tags: ["eu"],
+  });
+  const own = { gpu: 1, gpu_type: "H100", memory_gb: 80, tags: ["fast"] };
+  expect(requirementsOf("audit", own, strict)).toEqual({
+    gpuCount: 2,
+    gpuTokens: ["h100"],
+    memoryGb: 80,
+    tags: ["eu", "fast"],
+  });
 });
 
 test("jobs of one shape fit the same workers", () => {
@@ -35,6 +54,7 @@ test("jobs of one shape fit the same workers", () => {
       gpu: fc.integer({ min: 0, max: 3 }),
       gpu_type: fc.constantFrom("A100", "h100", "a100-80gb"),
       memory_gb: fc.constantFrom(0, 40, 80),
+      tags: fc.subarray(["eu", "us"]),
     },
     { requiredKeys: [] },
   );
@@ -43,6 +63,7 @@ test("jobs of one shape fit the same workers", () => {
     gpuCount: fc.integer({ min: 0, max: 4 }),
     gpuTokens: fc.subarray(["a100", "h100", "80gb"]),
     memoryGb: fc.constantFrom(0, 40, 80),
+    tags: fc.subarray(["eu", "us"]),
   });
   fc.assert(
     fc.property(job, job, workers, ([typeA, a], [typeB, b], worker) => {

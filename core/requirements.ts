@@ -1,3 +1,4 @@
+import type { JobPolicy } from "./job-policy";
 import type { JobType } from "./job-types";
 import type { Resources } from "./payloads";
 
@@ -8,6 +9,8 @@ export interface Requirements {
   gpuTokens: string[];
   /** Memory of one GPU, in GB. */
   memoryGb: number;
+  /** Tags that the worker must carry, all of them. */
+  tags: string[];
 }
 
 /** What a worker offers. */
@@ -15,11 +18,7 @@ export interface Capabilities {
   gpuCount: number;
   gpuTokens: string[];
   memoryGb: number;
-}
-
-export interface CapabilityPolicy {
-  /** False only on the embedded stack of a machine without a GPU. */
-  trainNeedsGpu: boolean;
+  tags: string[];
 }
 
 /** "NVIDIA A100-SXM4-80GB" → nvidia, a100, sxm4, 80gb. */
@@ -28,19 +27,24 @@ export function gpuTokens(name: string): string[] {
   return [...new Set(tokens)].filter((token) => token !== "").sort();
 }
 
-/** The static resource rules of spec.md 4.7, and the job's own hints. */
+/**
+ * The policy's rule for the type, and the job's own hints: the greater of numbers, both sets of tags,
+ * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU.
+ */
 export function requirementsOf(
   type: JobType,
   resources: Resources,
-  policy: CapabilityPolicy,
+  policy: JobPolicy,
 ): Requirements {
-  const asksForGpu =
-    (resources.gpu ?? 0) > 0 || resources.gpu_type !== undefined || (resources.memory_gb ?? 0) > 0;
-  const needsGpu = asksForGpu || (type === "train" && policy.trainNeedsGpu);
+  const rule = policy[type] ?? {};
+  const gpuType = resources.gpu_type ?? rule.gpu_type;
+  const memoryGb = Math.max(resources.memory_gb ?? 0, rule.memory_gb ?? 0);
+  const implied = gpuType !== undefined || memoryGb > 0 ? 1 : 0;
   return {
-    gpuCount: Math.max(resources.gpu ?? 0, needsGpu ? 1 : 0),
-    gpuTokens: resources.gpu_type === undefined ? [] : gpuTokens(resources.gpu_type),
-    memoryGb: resources.memory_gb ?? 0,
+    gpuCount: Math.max(resources.gpu ?? 0, rule.gpu ?? 0, implied),
+    gpuTokens: gpuType === undefined ? [] : gpuTokens(gpuType),
+    memoryGb,
+    tags: [...new Set([...(resources.tags ?? []), ...(rule.tags ?? [])])].sort(),
   };
 }
 
@@ -48,11 +52,13 @@ export function fits(needs: Requirements, worker: Capabilities): boolean {
   return (
     worker.gpuCount >= needs.gpuCount &&
     worker.memoryGb >= needs.memoryGb &&
-    needs.gpuTokens.every((token) => worker.gpuTokens.includes(token))
+    needs.gpuTokens.every((token) => worker.gpuTokens.includes(token)) &&
+    needs.tags.every((tag) => worker.tags.includes(tag))
   );
 }
 
 /** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
 export function shapeOf(userId: string, needs: Requirements): string {
-  return [userId, needs.gpuCount, needs.memoryGb, ...needs.gpuTokens].join("|");
+  const { gpuCount, memoryGb, gpuTokens: tokens, tags } = needs;
+  return JSON.stringify([userId, gpuCount, memoryGb, tokens, tags]);
 }

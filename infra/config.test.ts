@@ -6,8 +6,10 @@ test("defaults are the contract's constants", () => {
     heartbeatIntervalS: 5,
     heartbeatTimeoutS: 30,
     assignmentTimeoutS: 15,
+    deafAfterS: 180,
   });
-  expect(config.jobs).toMatchObject({ timeoutS: 604_800, trainNeedsGpu: true });
+  expect(config.jobs).toMatchObject({ timeoutS: 604_800, cancelGraceS: 20, billsCancelled: false });
+  expect(config.jobs.policy).toMatchObject({ train: { gpu: 1 }, audit: {} });
   expect(config.http).toMatchObject({ port: 8080, maxBodyBytes: 1_048_576 });
   expect(unknown).toEqual([]);
 });
@@ -20,6 +22,20 @@ test("a bad value is named", () => {
   expect(() => loadConfig({ FORGE_PORT: "http", FORGE_LOG_LEVEL: "loud" })).toThrow(
     /FORGE_PORT[\s\S]*FORGE_LOG_LEVEL/,
   );
+});
+
+test("a policy changes what it names and keeps the other rules", () => {
+  const env = { FORGE_JOB_POLICY: '{"train": {"timeout_s": 60}, "audit": {"tags": ["eu"]}}' };
+  expect(loadConfig(env).config.jobs.policy).toMatchObject({
+    train: { gpu: 1, timeout_s: 60 },
+    audit: { tags: ["eu"] },
+  });
+  const ofCpu = loadConfig({ ...env, FORGE_TRAIN_NEEDS_GPU: "false" }).config.jobs.policy;
+  expect(ofCpu.train).toEqual({ timeout_s: 60 });
+});
+
+test.each(['{"train": {"gpus": 1}}', '{"trian": {}}', "{"])("the policy %s is refused", (text) => {
+  expect(() => loadConfig({ FORGE_JOB_POLICY: text })).toThrow(/FORGE_JOB_POLICY/);
 });
 
 test("an unknown FORGE_ name is reported", () => {

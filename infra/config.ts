@@ -1,5 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
+import { JOB_TYPES } from "../core/job-types";
+import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>
@@ -7,6 +9,20 @@ const flag = (byDefault: boolean) =>
     .enum(["true", "false", "1", "0"])
     .transform((value) => value === "true" || value === "1")
     .default(byDefault);
+
+/** What does not parse is refused by the schema, which names the variable. */
+const policyJson = z
+  .string()
+  .default("{}")
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue("is not JSON");
+      return z.NEVER;
+    }
+  })
+  .pipe(jobPolicySchema);
 
 /** Every variable that the server reads: default, unit and meaning. */
 const variables = {
@@ -52,6 +68,17 @@ const variables = {
     .positive()
     .default(7 * 86_400)
     .describe("longest an attempt may run where its job doesn't say, in seconds"),
+  FORGE_CANCEL_GRACE_S: seconds(20).describe(
+    "a worker that still holds its cancelled job for longer loses it, in seconds",
+  ),
+  FORGE_DEAF_AFTER_S: seconds(180).describe(
+    "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
+  ),
+  FORGE_BILL_CANCELLED: flag(false).describe("whether a cancelled job's usage is billed"),
+  FORGE_JOB_POLICY: policyJson.describe(
+    'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
+      '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
+  ),
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
@@ -161,16 +188,26 @@ const schema = z.object(variables).transform((env) => ({
     heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
     assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
+    deafAfterS: env.FORGE_DEAF_AFTER_S,
   },
   jobs: {
     timeoutS: env.FORGE_JOB_TIMEOUT_S,
     defaultTeacher: env.FORGE_DEFAULT_TEACHER,
     maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
-    trainNeedsGpu: env.FORGE_TRAIN_NEEDS_GPU,
+    policy: policyOf(env.FORGE_JOB_POLICY, env.FORGE_TRAIN_NEEDS_GPU),
+    cancelGraceS: env.FORGE_CANCEL_GRACE_S,
+    billsCancelled: env.FORGE_BILL_CANCELLED,
     strictReferences: env.FORGE_STRICT_REFERENCES,
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));
+
+/** The specification's rules, with what the operator says in their place. */
+function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
+  const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};
+  const rules = JOB_TYPES.map((type) => [type, { ...byDefault[type], ...given[type] }]);
+  return Object.fromEntries(rules);
+}
 
 export type Config = z.output<typeof schema>;
 
@@ -197,7 +234,8 @@ export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
 export function describeVariables(): string[] {
   return Object.entries(variables).map(([name, variable]) => {
     const byDefault = variable.safeParse(undefined);
-    const shown = byDefault.success && byDefault.data !== undefined ? `${byDefault.data}` : "none";
+    const value = byDefault.success ? byDefault.data : undefined;
+    const shown = typeof value === "object" ? JSON.stringify(value) : String(value ?? "none");
     return `${name}  ${variable.description ?? ""} (default ${shown})`;
   });
 }

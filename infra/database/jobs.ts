@@ -76,8 +76,10 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
     `with job as (
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          notes, warnings, priority, timeout_s, max_attempts, req_gpu_count,
-                         req_gpu_tokens, req_memory_gb, rate_card, request_id, retried_from)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $22)
+                         req_gpu_tokens, req_memory_gb, req_tags, rate_card,
+                         request_id, retried_from)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $23, $17,
+               $18, $22)
        returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
@@ -109,6 +111,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
       job.outputIds,
       job.leaseS,
       job.retriedFrom,
+      job.requirements.tags,
     ],
   );
   if (!row) throw new Error("insert returned no job");

@@ -5,7 +5,7 @@ import { transaction } from "./transaction";
 /** Any fixed number: one matcher at a time, in all processes. */
 const MATCHER_LOCK = 7_263_002;
 
-/** Most jobs looked at in one pass; the scheduler goes on while passes assign anything. */
+/** Most workers looked at in one pass, and most jobs of one shape; the scheduler goes on while passes assign anything. */
 const BATCH = 50;
 
 export interface MatchedPair {
@@ -14,26 +14,30 @@ export interface MatchedPair {
   worker_id: string;
 }
 
-/** core/requirements.ts's `fits`, and tenancy. */
-const FITS = `(w.shared or w.user_id = q.user_id) and w.gpu_count >= q.req_gpu_count
-              and w.gpu_memory_gb >= q.req_memory_gb and w.gpu_tokens @> q.req_gpu_tokens`;
+/** core/requirements.ts's `fits`, of a worker `w` and what `q` needs. */
+const CAN = `w.gpu_count >= q.req_gpu_count and w.gpu_memory_gb >= q.req_memory_gb
+             and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags`;
+
+/** core/matching.ts's `mayRun`: the same, and tenancy. */
+const FITS = `(w.shared or w.user_id = q.user_id) and ${CAN}`;
 
 /** One worker whose status were wrong must not make every pass fail on the unique index. */
-const HELD = `select from attempts held
-  where held.worker_id = w.worker_id and held.state in ('assigned', 'running')`;
+const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
+  select from attempts held
+  where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
  *
  * The queue is read shape by shape, at most one row per idle worker of each, so its depth costs
- * nothing, nor do jobs that nobody fits. The recursion is the greedy walk: each job in turn takes the
- * least capable worker not yet used. Only rows that are still queued and idle under their locks
- * change, and all updates come from that one locked set.
+ * nothing, nor do jobs that nobody fits. The recursion is the greedy walk over the workers, the least
+ * capable first; `given_…` are the shared workers that it gave away. Only rows that are still queued
+ * and idle under their locks change, and all updates come from that one locked set.
  */
 const MATCH = `
 with recursive idle as materialized (
-  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens from workers w
-  where status = 'idle' and available_until > now() and not exists (${HELD})),
+  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens, tags from workers w
+  where ${IDLE}),
 shapes (shape) as (
   (select shape from attempts where state = 'queued' order by shape limit 1)
   union all
@@ -41,46 +45,67 @@ shapes (shape) as (
           order by a.shape limit 1)
   from shapes s where s.shape is not null),
 heads as materialized (
-  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb
+  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
   from shapes s, lateral (
     select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
   join jobs j using (job_id)
   where s.shape is not null),
 queue as materialized (
-  select row_number() over (order by a.priority desc, a.queued_at, a.job_id collate "C") as place,
-         a.job_id, a.attempt, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb
+  select a.*, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
   from heads q, lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
     order by priority desc, queued_at, job_id
     limit least(${BATCH}, (select count(*) from idle w where ${FITS}))) a),
-greedy (place, job_id, attempt, worker_id, used) as (
-  select 0::bigint, null::text, null::int, null::text, array[]::text[]
+useful as materialized (
+  select row_number() over (
+           order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
+  from idle w where exists (select from queue q where ${FITS}) limit ${BATCH}),
+tenants as materialized (select distinct user_id from queue),
+held as materialized (
+  select t.user_id, w.gpu_count, w.gpu_memory_gb, count(*) as n
+  from tenants t
+  join attempts a on a.shared_for = t.user_id and a.state in ('assigned', 'running')
+  join workers w using (worker_id)
+  group by t.user_id, w.gpu_count, w.gpu_memory_gb),
+greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given_gpus, given_gb) as (
+  select 0::bigint, null::text, null::int, null::text, null::text, array[]::text[], array[]::text[],
+         array[]::int[], array[]::float8[]
   union all
-  select q.place, q.job_id, q.attempt, pick.worker_id,
-         case when pick.worker_id is null then g.used else g.used || pick.worker_id end
-  from greedy g join queue q on q.place = g.place + 1
+  select w.place, q.job_id, q.attempt, w.worker_id, case when w.shared then q.user_id end,
+         g.tried || q.job_id, g.given_users || case when w.shared then q.user_id end,
+         g.given_gpus || w.gpu_count, g.given_gb || w.gpu_memory_gb
+  from greedy g join useful w on w.place = g.place + 1
   left join lateral (
-    select w.worker_id from idle w where ${FITS} and w.worker_id <> all (g.used)
-    order by w.gpu_count, w.gpu_memory_gb, w.worker_id collate "C" limit 1) pick on true
-  where g.place < ${BATCH}),
+    select q.* from queue q
+    join (
+      select t.user_id, case when w.shared then (
+          select coalesce(sum(n), 0) from held h where h.user_id = t.user_id
+            and h.gpu_count >= w.gpu_count and h.gpu_memory_gb >= w.gpu_memory_gb
+        ) + (
+          select count(*) from unnest(g.given_users, g.given_gpus, g.given_gb) given (u, gpus, gb)
+          where u = t.user_id and gpus >= w.gpu_count and gb >= w.gpu_memory_gb
+        ) end as n
+      from tenants t) share using (user_id)
+    where ${FITS} and q.job_id <> all (array_remove(g.tried, null))
+    order by q.priority desc, share.n, q.queued_at, q.job_id collate "C" limit 1) q on true),
 pairs as materialized (
-  select job_id, attempt, worker_id from greedy where worker_id is not null),
+  select job_id, attempt, worker_id, shared_for from greedy where worker_id is not null),
 locked_jobs as materialized (
   select p.* from pairs p join jobs j using (job_id)
-  where j.status = 'pending' order by p.job_id for no key update of j),
+  where j.status in ('pending', 'provisioning_worker') order by p.job_id for no key update of j),
 locked_attempts as materialized (
   select p.* from locked_jobs p join attempts a using (job_id, attempt)
   where a.state = 'queued' order by p.job_id for no key update of a),
 locked as materialized (
   select p.* from locked_attempts p join workers w using (worker_id)
-  where w.status = 'idle' and w.available_until > now() and not exists (${HELD})
-  order by p.worker_id for no key update of w),
+  where ${IDLE} order by p.worker_id for no key update of w),
 job as (
   update jobs j set status = 'assigned', worker_id = p.worker_id
   from locked p where j.job_id = p.job_id),
 attempt as (
-  update attempts a set state = 'assigned', worker_id = p.worker_id, assigned_at = now()
+  update attempts a set state = 'assigned', worker_id = p.worker_id, shared_for = p.shared_for,
+         assigned_at = now()
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { type IdleWorker, matchQueue, type QueuedJob } from "../../core/matching";
+import { type FleetWorker, type Holding, matchQueue, type QueuedJob } from "../../core/matching";
 import { shapeOf } from "../../core/requirements";
 import { createKey } from "../../infra/database/keys";
 import { matchOnce } from "../../infra/database/matching";
@@ -9,7 +9,7 @@ import { type Forge, startForge } from "../support/forge";
 
 /** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */
 let forge: Forge;
-const TENANTS = ["ann", "bob"];
+const TENANTS = ["ann", "bob", "cyd"];
 
 beforeAll(async () => {
   forge = await startForge();
@@ -24,9 +24,10 @@ afterAll(async () => {
 });
 
 const needs = {
-  gpuCount: fc.constantFrom(0, 1, 2),
+  gpuCount: fc.constantFrom(0, 0, 1, 2),
   gpuTokens: fc.subarray(["a100", "80gb"]),
-  memoryGb: fc.constantFrom(0, 40, 80),
+  memoryGb: fc.constantFrom(0, 0, 40, 80),
+  tags: fc.subarray(["eu"]),
 };
 const job = fc.record({
   userId: fc.constantFrom(...TENANTS),
@@ -40,27 +41,38 @@ const worker = fc.record({
   gpuCount: fc.constantFrom(0, 1, 2, 8),
   gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
   memoryGb: fc.constantFrom(0, 40, 80),
+  tags: fc.subarray(["eu", "us"]),
+  /** What it works for already, if it is shared. */
+  serves: fc.option(fc.constantFrom(...TENANTS), { freq: 2 }),
 });
 const queues = fc
   .array(job, { maxLength: 12 })
   .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
 const fleets = fc
-  .array(worker, { maxLength: 8 })
-  .map((workers) => workers.map((each, n): IdleWorker => ({ ...each, workerId: `w${n}` })));
+  .array(worker, { maxLength: 12 })
+  .map((workers) => workers.map((each, n) => ({ ...each, workerId: `w${n}` })));
 
-async function fill(queue: QueuedJob[], fleet: IdleWorker[]): Promise<void> {
+type Fleet = (FleetWorker & { serves?: string | null })[];
+
+async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   const { pool } = forge.ctx;
   await execute(pool, "truncate jobs, workers, attempts, outbox cascade");
   await execute(
     pool,
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
-                          status, available_until)
+                          tags, status, available_until)
      select w->>'workerId', w->>'userId', (w->>'shared')::bool, 'gpu', (w->>'gpuCount')::int,
-            (w->>'memoryGb')::int, array(select jsonb_array_elements_text(w->'gpuTokens')), 'idle',
-            now() + interval '1 hour'
+            (w->>'memoryGb')::int, array(select jsonb_array_elements_text(w->'gpuTokens')),
+            array(select jsonb_array_elements_text(w->'tags')), 'idle', now() + interval '1 hour'
      from jsonb_array_elements($1::jsonb) as each(w)`,
     [JSON.stringify(fleet)],
   );
+  await submit(queue);
+}
+
+/** Jobs straight into the tables, each with its first attempt queued. */
+async function submit(queue: QueuedJob[]): Promise<void> {
+  const { pool } = forge.ctx;
   const rows = queue.map((each) => ({ ...each, shape: shapeOf(each.userId, each) }));
   await execute(
     pool,
@@ -68,10 +80,11 @@ async function fill(queue: QueuedJob[], fleet: IdleWorker[]): Promise<void> {
      j as (
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
-                         req_memory_gb, rate_card, request_id)
+                         req_memory_gb, req_tags, rate_card, request_id)
        select q->>'jobId', q->>'userId', 'k', 'audit', '{}', '{}', '{}', '{}', (q->>'priority')::int,
               60, 3, (q->>'gpuCount')::int, array(select jsonb_array_elements_text(q->'gpuTokens')),
-              (q->>'memoryGb')::int, '{}', 'r' from q)
+              (q->>'memoryGb')::int, array(select jsonb_array_elements_text(q->'tags')), '{}', 'r'
+       from q)
      insert into attempts (job_id, attempt, shape, priority, queued_at)
      select q->>'jobId', 1, q->>'shape', (q->>'priority')::int,
             timestamptz '2026-01-01' + (q->>'queuedAt')::int * interval '1 minute' from q`,
@@ -79,21 +92,47 @@ async function fill(queue: QueuedJob[], fleet: IdleWorker[]): Promise<void> {
   );
 }
 
-test("on random fleets and queues, one pass assigns what the model says", async () => {
+/** Shared workers that work for somebody already: assigned by the matcher itself, one job each. */
+async function occupy(fleet: Fleet): Promise<Holding[]> {
+  const { pool } = forge.ctx;
+  const busy = fleet.filter((each) => each.shared && each.serves);
+  for (const { workerId, serves } of busy) {
+    const jobId = `holding_${workerId}`;
+    const needs = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+    await submit([{ ...needs, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
+    await execute(
+      pool,
+      `update attempts set state = 'assigned', worker_id = $2, shared_for = $3 where job_id = $1`,
+      [jobId, workerId, serves],
+    );
+    await execute(pool, "update workers set status = 'busy' where worker_id = $1", [workerId]);
+  }
+  return busy.map((each) => ({ ...each, userId: each.serves ?? "" }));
+}
+
+test("on random fleets and queues, passes assign what the model says", async () => {
   await fc.assert(
     fc.asyncProperty(queues, fleets, async (queue, fleet) => {
-      await fill(queue, fleet);
-      const pairs = await matchOnce(forge.ctx.pool);
+      await fill([], fleet);
+      const held = await occupy(fleet);
+      await submit(queue);
+      const pairs = [];
+      for (;;) {
+        const pass = await matchOnce(forge.ctx.pool);
+        if (pass.length === 0) break;
+        pairs.push(...pass);
+      }
       const assigned = pairs.map((pair) => [pair.job_id, pair.worker_id]).sort();
-      const expected = matchQueue(queue, fleet).map((pair) => [pair.jobId, pair.workerId]);
+      const idle = fleet.filter((each) => !(each.shared && each.serves));
+      const expected = matchQueue(queue, idle, held).map((pair) => [pair.jobId, pair.workerId]);
       expect(assigned).toEqual(expected.sort());
     }),
-    { numRuns: 200 },
+    { numRuns: 1_000 },
   );
-});
+}, 120_000);
 
 test("a worker that holds an attempt gets no other, whatever its status says", async () => {
-  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0 };
+  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
   const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
   const fleet = ["a", "b"].map((workerId) => ({ ...same, workerId, shared: false }));
   await fill(queue, fleet.slice(0, 1));
@@ -111,7 +150,7 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
 });
 
 test("fifty matchers at once assign every job to one worker and no worker twice", async () => {
-  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0 };
+  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
   const queue = Array.from({ length: 120 }, (_, n) => ({
     ...same,
     jobId: `job_${n}`,

@@ -1,0 +1,149 @@
+import fc from "fast-check";
+import { type FleetWorker, type Holding, matchQueue, mayRun, type QueuedJob } from "./matching";
+
+const TENANTS = ["ann", "bob", "cyd"];
+const capabilities = {
+  gpuCount: fc.constantFrom(0, 1, 8),
+  gpuTokens: fc.subarray(["a100", "80gb"]),
+  memoryGb: fc.constantFrom(0, 40, 80),
+  tags: fc.subarray(["eu"]),
+};
+const queues = fc
+  .array(
+    fc.record({
+      userId: fc.constantFrom(...TENANTS),
+      priority: fc.integer({ min: -1, max: 1 }),
+      queuedAt: fc.integer({ min: 0, max: 9 }),
+      ...capabilities,
+    }),
+    { maxLength: 20 },
+  )
+  .map((jobs) => jobs.map((each, n): QueuedJob => ({ ...each, jobId: `job_${n}` })));
+const fleets = fc
+  .array(
+    fc.record({
+      userId: fc.constantFrom(...TENANTS),
+      shared: fc.boolean(),
+      ...capabilities,
+    }),
+    { maxLength: 12 },
+  )
+  .map((workers) => workers.map((each, n): FleetWorker => ({ ...each, workerId: `w${n}` })));
+
+const everyCase = (
+  check: (queue: QueuedJob[], fleet: FleetWorker[], pairs: [QueuedJob, FleetWorker][]) => void,
+): void =>
+  fc.assert(
+    fc.property(queues, fleets, (queue, fleet) => {
+      const pairs = matchQueue(queue, fleet).map(({ jobId, workerId }) => {
+        const job = queue.find((each) => each.jobId === jobId);
+        const worker = fleet.find((each) => each.workerId === workerId);
+        if (!job || !worker) throw new Error("an assignment of something that is not there");
+        return [job, worker] as [QueuedJob, FleetWorker];
+      });
+      check(queue, fleet, pairs);
+    }),
+    { numRuns: 2_000 },
+  );
+
+test("no assignment breaks tenancy or capability, and nothing is assigned twice", () => {
+  everyCase((_queue, _fleet, pairs) => {
+    for (const [job, worker] of pairs) expect(mayRun(job, worker)).toBe(true);
+    expect(new Set(pairs.map(([job]) => job)).size).toBe(pairs.length);
+    expect(new Set(pairs.map(([, worker]) => worker)).size).toBe(pairs.length);
+  });
+});
+
+test("no worker stays idle while a job that fits it waits", () => {
+  everyCase((queue, fleet, pairs) => {
+    const waiting = queue.filter((job) => !pairs.some(([assigned]) => assigned === job));
+    const idle = fleet.filter((worker) => !pairs.some(([, used]) => used === worker));
+    for (const job of waiting) {
+      for (const worker of idle) expect(mayRun(job, worker)).toBe(false);
+    }
+  });
+});
+
+test("no job is passed over for a later one of its tenant, nor for one of lower priority", () => {
+  everyCase((queue, _fleet, pairs) => {
+    const waiting = queue.filter((job) => !pairs.some(([assigned]) => assigned === job));
+    for (const [job, worker] of pairs) {
+      for (const passedOver of waiting.filter((each) => mayRun(each, worker))) {
+        expect(passedOver.priority).toBeLessThanOrEqual(job.priority);
+        if (passedOver.userId !== job.userId || passedOver.priority < job.priority) continue;
+        expect(passedOver.queuedAt).toBeGreaterThanOrEqual(job.queuedAt);
+      }
+    }
+  });
+});
+
+test("tenants that ask for all of the shared workers get as many as each other", () => {
+  const each = fc.integer({ min: 5, max: 9 });
+  fc.assert(
+    fc.property(fc.tuple(each, each, each), (counts) => {
+      const any = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+      const queue = TENANTS.flatMap((userId, at) =>
+        Array.from({ length: counts[at] ?? 0 }, (_, n) => {
+          const jobId = `${userId}_${n}`;
+          return { ...any, jobId, userId, priority: 0, queuedAt: at };
+        }),
+      );
+      const fleet = Array.from({ length: 12 }, (_, n) => {
+        return { ...any, workerId: `w${n}`, userId: "ops", shared: true };
+      });
+      const given = matchQueue(queue, fleet).map(({ jobId }) => jobId.split("_")[0]);
+      for (const userId of TENANTS) {
+        expect(given.filter((tenant) => tenant === userId)).toHaveLength(4);
+      }
+    }),
+  );
+});
+
+/**
+ * One large worker and some small ones, all shared; tenants send small jobs that fit all of them without
+ * end, while one large job waits. Whatever the tenant of the large job holds of the small workers, it
+ * runs as soon as the large worker has served those who were in the queue before it.
+ */
+test("a large job is not starved by small ones, however many come", () => {
+  const small = { gpuCount: 1, gpuTokens: [], memoryGb: 40, tags: [] };
+  const large = { ...small, gpuCount: 8 };
+  const arrivals = fc.array(fc.array(fc.constantFrom(...TENANTS), { minLength: 2, maxLength: 6 }), {
+    minLength: 40,
+    maxLength: 40,
+  });
+  fc.assert(
+    fc.property(
+      arrivals,
+      fc.integer({ min: 0, max: 3 }),
+      fc.integer({ min: 0, max: 5 }),
+      (rounds, heldByAnn, ahead) => {
+        const holdings: Holding[] = Array.from({ length: heldByAnn }, () => ({
+          ...small,
+          userId: "ann",
+        }));
+        const queue: QueuedJob[] = Array.from({ length: ahead }, (_, n) => ({
+          ...small,
+          jobId: `before_${n}`,
+          userId: TENANTS[n % TENANTS.length] ?? "",
+          priority: 0,
+          queuedAt: 0,
+        }));
+        queue.push({ ...large, jobId: "large", userId: "ann", priority: 0, queuedAt: 1 });
+        const roundOfLarge = rounds.findIndex((tenants, round) => {
+          for (const [n, userId] of tenants.entries()) {
+            const jobId = `small_${round}_${n}`;
+            queue.push({ ...small, jobId, userId, priority: 0, queuedAt: round + 2 });
+          }
+          const idle = [{ ...large, workerId: "the-large-one", userId: "ops", shared: true }];
+          const [given] = matchQueue(queue, idle, holdings);
+          queue.splice(
+            queue.findIndex(({ jobId }) => jobId === given?.jobId),
+            1,
+          );
+          return given?.jobId === "large";
+        });
+        expect(roundOfLarge).toBe(ahead);
+      },
+    ),
+  );
+});
