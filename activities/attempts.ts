@@ -7,15 +7,10 @@ import { attemptEndOf, findAttemptState, queueAttempt } from "../infra/database/
 import { failJob, findJob, type JobRow } from "../infra/database/jobs";
 import { settleAllDebts } from "../infra/database/outbox";
 import { transaction } from "../infra/database/transaction";
+import { cancelJob } from "../infra/fleet/cancel-job";
 import { newId } from "../infra/ids";
-import { activityLogger } from "./context";
-
-/** One attempt of a job, as a workflow names it to its activities. */
-export interface AttemptInput {
-  jobId: string;
-  attempt: number;
-  requestId: string;
-}
+import { billJob } from "./billing";
+import { type AttemptInput, activityLogger } from "./context";
 
 export function createAttemptActivities(ctx: Context) {
   return {
@@ -25,7 +20,8 @@ export function createAttemptActivities(ctx: Context) {
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
-      const end = row && (endOf(row.job_status, row.job_error_code) ?? attemptEndOf(row));
+      // Its own end first: of a cancelled one the usage may have to be billed.
+      const end = row && (attemptEndOf(row) ?? endOf(row.job_status, row.job_error_code));
       if (end) return end;
       if (!row?.is_there) {
         throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
@@ -46,8 +42,20 @@ export function createAttemptActivities(ctx: Context) {
       ctx.signals.queueChanged();
     },
 
-    /** Writes `failed`, the job's last word, with the error of its last attempt. Idempotent. */
+    /** Cancels the job as its user would. Idempotent; one that has ended stays as it is. */
+    async cancelJob({ jobId }: { jobId: string }): Promise<void> {
+      const { cancelGraceS } = ctx.config.jobs;
+      const done = await transaction(ctx.pool, (db) => cancelJob(db, jobId, null, cancelGraceS));
+      if (done.answer === "ended" && done.owed) ctx.signals.emit("outbox", done.owed);
+      ctx.logger.info({ job_id: jobId, answer: done.answer }, "cancelled through Temporal");
+    },
+
+    /**
+     * Writes `failed`, the job's last word, with the error of its last attempt. A cancelled job's usage
+     * is billed where the operator says so. Idempotent.
+     */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
+      if (input.code === "cancelled" && ctx.config.jobs.billsCancelled) await billJob(ctx, input);
       const failed = await transaction(ctx.pool, async (db) => {
         const changed = await failJob(db, input.jobId, input.attempt, input.code);
         await settleAllDebts(db, input.jobId);

@@ -8,9 +8,8 @@ import {
   findCompletionFacts,
 } from "../infra/database/completion";
 import { putJson, type StoredObject } from "../infra/store/object-store";
-import type { AttemptInput } from "./attempts";
 import { billJob } from "./billing";
-import { activityLogger } from "./context";
+import { type AttemptInput, activityLogger } from "./context";
 
 export function createFinalActivities(ctx: Context) {
   return {

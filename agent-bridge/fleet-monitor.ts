@@ -1,33 +1,37 @@
 import type { Context } from "../infra/context";
 import {
-  endAttempt,
   listOverdueAttempts,
+  lockHeldAttempt,
   type OverdueAttempt,
   unassign,
 } from "../infra/database/attempts";
-import { failJob, lockJob } from "../infra/database/jobs";
+import { listPulses, markDead, markDeaf, type Pulse } from "../infra/database/heartbeats";
+import { lockJob } from "../infra/database/jobs";
 import { transaction } from "../infra/database/transaction";
-import { listHeartbeats, markDead, releaseWorker } from "../infra/database/workers";
+import { benchWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
+import { concludeAttempt } from "../infra/fleet/conclude-attempt";
+import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-import { lockWorkerHolding, loseHeldAttempt, OUTCOME_LEASE_S } from "./lose-attempt";
-import { SilenceWatch } from "./silence-watch";
+import { type Counted, StillnessWatch } from "./stillness-watch";
 
 /** The worker was heard after all: nothing of its burial may stay. */
 class HeardAgain extends Error {
   override readonly name = "HeardAgain";
 }
 
-/** Ends what workers leave behind: silence, assignments not fetched, attempts past their deadline. */
+/** Ends what workers leave behind: silence, deafness, assignments not fetched, attempts past their time. */
 export class FleetMonitor implements Part {
   readonly name = "fleet-monitor";
-  private readonly watch: SilenceWatch;
+  private readonly heartbeats: StillnessWatch;
+  private readonly polls: StillnessWatch;
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
-    const timeoutMs = ctx.config.fleet.heartbeatTimeoutS * 1000;
-    const sweepMs = Math.min(1_000, timeoutMs / 5);
-    this.watch = new SilenceWatch(timeoutMs, sweepMs * 3);
+    const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
+    const sweepMs = Math.min(1_000, (heartbeatTimeoutS * 1000) / 5, (deafAfterS * 1000) / 5);
+    this.heartbeats = new StillnessWatch(heartbeatTimeoutS * 1000, sweepMs * 3);
+    this.polls = new StillnessWatch(deafAfterS * 1000, sweepMs * 3);
     this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx.logger);
   }
 
@@ -40,41 +44,46 @@ export class FleetMonitor implements Part {
   }
 
   private async sweep(): Promise<void> {
-    let heartbeats: Awaited<ReturnType<typeof listHeartbeats>>;
+    const pulses = await this.look();
+    const nowMs = this.ctx.clock.nowMs();
+    const beats = pulses.map((pulse) => ({ id: pulse.worker_id, seq: pulse.heartbeat_seq }));
+    const asked = pulses.flatMap(({ worker_id: id, poll_seq: seq }) =>
+      seq === null ? [] : { id, seq },
+    );
+    for (const silent of this.heartbeats.observe(beats, nowMs)) await this.declareDead(silent);
+    for (const deaf of this.polls.observe(asked, nowMs)) await this.declareDeaf(deaf);
+
+    const { assignmentTimeoutS } = this.ctx.config.fleet;
+    for (const attempt of await listOverdueAttempts(this.ctx.pool, assignmentTimeoutS)) {
+      if (attempt.state === "assigned") await this.takeBack(attempt);
+      else await this.endOverdue(attempt);
+    }
+  }
+
+  private async look(): Promise<Pulse[]> {
     try {
-      heartbeats = await listHeartbeats(this.ctx.pool);
+      return await listPulses(this.ctx.pool);
     } catch (error) {
       // While we could not look, nobody could be heard either.
-      this.watch.startOver();
+      this.heartbeats.startOver();
+      this.polls.startOver();
       throw error;
     }
-    for (const { worker_id, heartbeat_seq } of this.watch.observe(
-      heartbeats,
-      this.ctx.clock.nowMs(),
-    )) {
-      await this.declareDead(worker_id, heartbeat_seq);
-    }
-    const overdue = await listOverdueAttempts(
-      this.ctx.pool,
-      this.ctx.config.fleet.assignmentTimeoutS,
-    );
-    for (const attempt of overdue) await this.endOverdue(attempt);
   }
 
   /** Marking dead and ending its attempt are one transaction; a heartbeat in between undoes both. */
-  private async declareDead(workerId: string, seq: number): Promise<void> {
+  private async declareDead({ id: workerId, seq }: Counted): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
       const lost = await transaction(this.ctx.pool, async (db) => {
         const { lost } = await loseHeldAttempt(db, workerId, reason, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
+        if (lost) await strikeWorker(db, workerId);
         return lost;
       });
-      this.ctx.logger.warn(
-        { worker_id: workerId, lost_job: lost?.job_id },
-        "worker is dead: silent",
-      );
+      const line = { worker_id: workerId, lost_job: lost?.job_id };
+      this.ctx.logger.warn(line, "worker is dead: silent");
       if (lost) this.ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
       this.ctx.signals.queueChanged();
     } catch (error) {
@@ -82,30 +91,39 @@ export class FleetMonitor implements Part {
     }
   }
 
+  private async declareDeaf({ id: workerId, seq }: Counted): Promise<void> {
+    const reason = `it heartbeats, but has not asked for work for ${this.ctx.config.fleet.deafAfterS} s`;
+    if (!(await markDeaf(this.ctx.pool, workerId, seq, reason))) return;
+    this.ctx.logger.warn({ worker_id: workerId }, "worker is deaf");
+    this.ctx.signals.queueChanged();
+  }
+
+  private async takeBack({ job_id: jobId, worker_id: workerId }: OverdueAttempt): Promise<void> {
+    if (await unassign(this.ctx.pool, jobId, workerId)) this.ctx.signals.queueChanged();
+  }
+
+  /** Past its deadline, or past its cancel's grace: the worker has not stopped, so it is taken from it. */
   private async endOverdue(overdue: OverdueAttempt): Promise<void> {
-    if (overdue.state === "assigned") {
-      const returned = await unassign(this.ctx.pool, overdue.job_id, overdue.worker_id);
-      if (returned) this.ctx.signals.queueChanged();
-      return;
-    }
-    const ended = await transaction(this.ctx.pool, async (db) => {
-      const job = await lockJob(db, overdue.job_id);
-      const timedOut =
-        job?.status === "running" &&
-        (await endAttempt(db, {
-          jobId: overdue.job_id,
-          attempt: overdue.attempt,
-          outcome: "timeout",
-          error: `attempt ${overdue.attempt} ran past its ${job.timeout_s} s`,
-          leaseS: OUTCOME_LEASE_S,
-        }));
-      if (!timedOut) return false;
-      await failJob(db, overdue.job_id, overdue.attempt, "timeout");
-      await releaseWorker(db, overdue.worker_id);
-      return true;
+    const { job_id: jobId, attempt, worker_id: workerId } = overdue;
+    const outcome = await transaction(this.ctx.pool, async (db) => {
+      const job = await lockJob(db, jobId);
+      const held = await lockHeldAttempt(db, workerId);
+      if (!job || held?.job_id !== jobId || held.attempt !== attempt) return undefined;
+      const outcome = await concludeAttempt(db, job, held, {
+        outcome: "timeout",
+        error: `attempt ${attempt} ran past its ${job.timeout_s} s`,
+      });
+      await releaseWorker(db, workerId);
+      if (outcome === "timeout") await strikeWorker(db, workerId);
+      else await benchWorker(db, workerId, "unresponsive", this.ignored(jobId));
+      return outcome;
     });
-    if (!ended) return;
-    this.ctx.logger.warn({ job_id: overdue.job_id, attempt: overdue.attempt }, "attempt timed out");
-    this.ctx.signals.emit("outbox", { jobId: overdue.job_id, attempt: overdue.attempt });
+    if (!outcome) return;
+    this.ctx.logger.warn({ job_id: jobId, attempt, worker_id: workerId, outcome }, "attempt ended");
+    this.ctx.signals.emit("outbox", { jobId, attempt });
+  }
+
+  private ignored(jobId: string): string {
+    return `it did not stop ${jobId} within ${this.ctx.config.jobs.cancelGraceS} s of its cancel`;
   }
 }

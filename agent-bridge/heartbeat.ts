@@ -1,11 +1,9 @@
 import { z } from "zod";
 import { ForgeError } from "../core/errors";
 import { WORKER_STATUSES } from "../core/states";
-import type { Context } from "../infra/context";
-import { findHeldAttempt } from "../infra/database/attempts";
-import { reportProgress } from "../infra/database/jobs";
-import { recordHeartbeat } from "../infra/database/workers";
 import { type Route, route } from "../infra/http/route";
+import { commandSchema, commandsFor } from "./commands";
+import type { Pulse } from "./pulse";
 
 const amount = z.number().min(0).nullish();
 
@@ -22,13 +20,7 @@ const heartbeat = z.object({
   progress: z.number().min(0).max(1).nullish(),
 });
 
-const commandSchema = z.object({
-  type: z.literal("job_lost").describe("the job is no longer this worker's: stop it"),
-  job_id: z.string(),
-});
-type Command = z.infer<typeof commandSchema>;
-
-export function heartbeatRoute(ctx: Context): Route {
+export function heartbeatRoute(pulse: Pulse): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
@@ -60,21 +52,22 @@ export function heartbeatRoute(ctx: Context): Route {
     },
     refusals: { 404: ["worker_not_registered"] },
     async handle({ body: given, principal }) {
-      const worker = await recordHeartbeat(ctx.pool, {
+      const heard = await pulse.hear({
         workerId: given.worker_id,
         userId: principal.userId,
         util: given.gpu?.util ?? null,
         memUsed: given.gpu?.mem_used ?? null,
         memTotal: given.gpu?.mem_total ?? null,
         errorReason: given.status === "error" ? (given.reason ?? "reported by the worker") : null,
+        jobId: given.job_id ?? null,
+        attempt: given.attempt ?? null,
+        progress: given.progress ?? null,
       });
-      if (!worker) throw notRegistered(given.worker_id);
-      // Alive again, and perhaps parked all the while.
-      if (worker.was === "dead") ctx.signals.queueChanged();
+      if (!heard) throw notRegistered(given.worker_id);
       return {
         worker_id: given.worker_id,
-        status: worker.status,
-        commands: await commandsFor(ctx, given),
+        status: heard.status,
+        commands: commandsFor(heard, given),
       };
     },
   });
@@ -84,16 +77,4 @@ export function heartbeatRoute(ctx: Context): Route {
 export function notRegistered(workerId: string): ForgeError {
   const message = `worker "${workerId}" is not registered with this key's owner`;
   return new ForgeError(404, "worker_not_registered", message, "worker_id");
-}
-
-async function commandsFor(ctx: Context, given: z.output<typeof heartbeat>): Promise<Command[]> {
-  if (!given.job_id) return [];
-  const held = await findHeldAttempt(ctx.pool, given.worker_id);
-  const stillHeld =
-    held?.job_id === given.job_id && (given.attempt == null || held.attempt === given.attempt);
-  if (!stillHeld) return [{ type: "job_lost", job_id: given.job_id }];
-  if (given.progress != null) {
-    await reportProgress(ctx.pool, given.worker_id, given.job_id, given.progress);
-  }
-  return [];
 }

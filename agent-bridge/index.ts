@@ -5,6 +5,7 @@ import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
 import { jobResultRoute } from "./job-result";
 import { nextJobRoute } from "./next-job";
+import { Pulse } from "./pulse";
 import { Reconciler } from "./reconciler";
 import { registerRoute } from "./register";
 import { Relay } from "./relay";
@@ -24,7 +25,7 @@ export function createAgentBridge(ctx: Context): AgentBridge {
   return {
     routes: [
       registerRoute(ctx),
-      heartbeatRoute(ctx),
+      heartbeatRoute(new Pulse(ctx)),
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
     ],

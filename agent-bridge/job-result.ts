@@ -5,21 +5,16 @@ import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
 import { readUsage } from "../core/usage";
 import type { Context } from "../infra/context";
 import { reserveArtifact } from "../infra/database/artifacts";
-import {
-  type AttemptEnding,
-  type AttemptRow,
-  endAttempt,
-  lockAttemptOf,
-} from "../infra/database/attempts";
+import { type AttemptRow, lockAttemptOf } from "../infra/database/attempts";
 import { type JobRow, lockJob } from "../infra/database/jobs";
 import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
-import { lockWorker, releaseWorker } from "../infra/database/workers";
+import { forgiveWorker, lockWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
+import { type Conclusion, concludeAttempt } from "../infra/fleet/conclude-attempt";
 import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { notRegistered } from "./heartbeat";
-import { OUTCOME_LEASE_S } from "./lose-attempt";
 
 const common = {
   worker_id: z.string().min(1).max(128),
@@ -129,8 +124,10 @@ async function accept(
   if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
   if (attempt?.state !== "running") throw staleAttempt(given, attempt);
   const ending = await endingOf(db, given, job, attempt);
-  await endAttempt(db, { ...ending, resultDigest: digest });
+  const outcome = await concludeAttempt(db, job, attempt, { ...ending, resultDigest: digest });
   await releaseWorker(db, workerId);
+  if (outcome === "completed") await forgiveWorker(db, workerId);
+  if (outcome === "failed") await strikeWorker(db, workerId);
   return { jobId, attempt: attempt.attempt };
 }
 
@@ -146,16 +143,18 @@ async function endingOf(
   given: JobResult,
   job: JobRow,
   attempt: AttemptRow,
-): Promise<AttemptEnding> {
-  const base = {
-    jobId: job.job_id,
-    attempt: attempt.attempt,
-    metrics: given.metrics,
-    logsUri: given.logs_uri ?? null,
-    leaseS: OUTCOME_LEASE_S,
-  };
-  if (given.status === "failed") {
-    return { ...base, outcome: "failed", error: given.error, retryable: given.retryable };
+): Promise<Conclusion> {
+  const base = { metrics: given.metrics, logsUri: given.logs_uri ?? null };
+  if (given.status === "failed" || job.cancel_requested_at !== null) {
+    // What a failed attempt used is known but not billed; numbers that make no sense are no reason to refuse it.
+    const failed = given.status === "failed" ? given : undefined;
+    return {
+      ...base,
+      outcome: "failed",
+      usage: job.cancel_requested_at === null ? null : readUsage(given.metrics, {}),
+      error: failed?.error ?? null,
+      retryable: failed?.retryable ?? false,
+    };
   }
   const usage = readUsage(given.metrics, given.result);
   const { artifactId, result } = nameArtifact(given.result, job, attempt);

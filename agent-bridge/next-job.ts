@@ -7,9 +7,10 @@ import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
 import { findOwnArtifacts } from "../infra/database/artifacts";
 import { type HandOut, handOut } from "../infra/database/attempts";
-import { offerWorker, withdrawOffer } from "../infra/database/workers";
+import { findOffer, type Offer, offerWorker, withdrawOffer } from "../infra/database/workers";
 import { invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import type { Scheduler } from "./scheduler";
 import type { Waiters } from "./waiters";
@@ -19,7 +20,7 @@ const pollBody = z.object({
   wait_seconds: z.number().min(0).default(0),
 });
 
-const noJob = z.object({ job_id: z.null() });
+const noJob = z.object({ job_id: z.null(), commands: z.array(commandSchema).optional() });
 
 const anyObject = z.record(z.string(), z.unknown());
 
@@ -71,14 +72,15 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
     refusals: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
     async handle({ body, request, reply, principal }) {
       const { signal } = ctx.parking.park(request, principal, reply);
-      const job = await nextJob(ctx, scheduler, waiters, {
+      const { job, commands } = await nextJob(ctx, scheduler, waiters, {
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
       });
-      return job ? present(job, await isWithheld(ctx, job)) : { job_id: null };
+      if (job) return present(job, await isWithheld(ctx, job));
+      return { job_id: null, ...(commands.length > 0 ? { commands } : {}) };
     },
   });
 }
@@ -92,16 +94,24 @@ interface Poll {
   signal: AbortSignal;
 }
 
+interface Polled {
+  job?: HandOut;
+  commands: Command[];
+}
+
+const NOTHING: Polled = { commands: [] };
+
 async function nextJob(
   ctx: Context,
   scheduler: Scheduler,
   waiters: Waiters,
   { workerId, userId, keyId, waitS, signal }: Poll,
-): Promise<HandOut | undefined> {
+): Promise<Polled> {
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const offer = await offerWorker(ctx.pool, workerId, userId, waitS + OFFER_S);
   if (!offer) throw notRegistered(workerId);
-  let nudged = offer.status !== "idle";
+  let nudged = offer.status !== "idle" || offer.draining;
+  let woken = false;
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
@@ -110,23 +120,32 @@ async function nextJob(
           await withdrawOffer(ctx.pool, workerId, offer.available_until);
         }
         if (signal.reason === "key-revoked") throw invalidKey();
-        return undefined;
+        return NOTHING;
       }
       const job = await handOut(ctx.pool, workerId, keyId);
-      if (job) return job;
+      if (job) {
+        if (!job.is_cancelled) return { job, commands: [] };
+        return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
+      }
+      // Woken for something else, or for an assignment that was taken back.
+      const now = woken ? await findOffer(ctx.pool, workerId) : undefined;
+      if (now?.draining && !offer.draining) return { commands: toDrain(now) };
       if (!nudged) {
         nudged = true;
         await scheduler.nudge();
         continue;
       }
-      if (deadline <= ctx.clock.nowMs()) return undefined;
+      if (deadline <= ctx.clock.nowMs()) return { commands: toDrain(offer) };
       const why = await waiter.woken;
-      if (why === "superseded") return undefined;
+      if (why === "superseded") return NOTHING;
+      woken = why === "assigned";
     } finally {
       waiter.leave();
     }
   }
 }
+
+const toDrain = (offer: Offer): Command[] => (offer.draining ? [{ type: "drain" }] : []);
 
 /**
  * Whether the dataset that a job names lies in our own store and is not its tenant's. The worker is told

@@ -4,11 +4,11 @@ import { gpuTokens } from "../core/requirements";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { transaction } from "../infra/database/transaction";
-import { lockWorker, upsertWorker } from "../infra/database/workers";
+import { lockWorker, strikeWorker, upsertWorker } from "../infra/database/workers";
+import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
-import { lockWorkerHolding, loseHeldAttempt } from "./lose-attempt";
 
 const WORKER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
@@ -83,7 +83,7 @@ async function register(
   given: Registration,
   principal: Principal,
 ): Promise<string> {
-  const { registered, lost } = await transaction(ctx.pool, async (db) => {
+  const { status, lost } = await transaction(ctx.pool, async (db) => {
     const { lost, keeps } = await loseHeldAttempt(
       db,
       workerId,
@@ -117,8 +117,10 @@ async function register(
         "worker_id",
       );
     }
-    return { registered, lost };
+    // After that: what it is registered with anew must not forget what it just lost.
+    const status = lost && (await strikeWorker(db, workerId));
+    return { status: status ?? registered.status, lost };
   });
   if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
-  return registered.status;
+  return status;
 }

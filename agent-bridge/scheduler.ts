@@ -1,6 +1,5 @@
 import type { Context } from "../infra/context";
-import { matchOnce } from "../infra/database/matching";
-import { listAssigned } from "../infra/database/workers";
+import { listAssigned, matchOnce } from "../infra/database/matching";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { Waiters } from "./waiters";

@@ -4,9 +4,11 @@ import type { Part } from "../infra/service";
 import { artifactRoutes } from "./artifacts";
 import { authRoutes } from "./auth";
 import { billingRoutes } from "./billing";
+import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
+import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
 import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
@@ -21,11 +23,13 @@ export interface Api {
 
 /** Everything for users. */
 export function createApi(ctx: Context): Api {
+  const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
-      ...jobRoutes(ctx),
+      ...jobRoutes(ctx, presenter),
+      cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
       ...jobEventRoutes(ctx, watch),
       ...artifactRoutes(ctx),

@@ -13,8 +13,9 @@ import { sendIfChanged } from "../infra/http/conditional";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import type { JobPresenter } from "./job-presenter";
 import { artifactSchema, presentArtifact } from "./present-artifact";
-import { attemptSchema, jobSchema, presentAttempt, presentJob } from "./present-job";
+import { attemptSchema, jobSchema, presentAttempt } from "./present-job";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
 
@@ -32,7 +33,7 @@ const jobsQuery = z.strictObject({
 
 const NOT_FOUND = { 404: ["job_not_found"] };
 
-export function jobRoutes(ctx: Context): Route[] {
+export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
   return [
     route({
       method: "GET",
@@ -55,7 +56,8 @@ export function jobRoutes(ctx: Context): Route[] {
           createdBefore: query.created_before,
         };
         const rows = await listJobs(ctx.pool, tenantFilter(principal, query.user_id), filter, page);
-        return presentPage("jobs", rows, page, (job) => job.job_id, presentJob);
+        const present = await presenter.present(rows);
+        return presentPage("jobs", rows, page, (job) => job.job_id, present);
       },
     }),
     route({
@@ -79,7 +81,7 @@ export function jobRoutes(ctx: Context): Route[] {
       refusals: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
         const job = await requireJob(ctx, params, viewerOf(principal));
-        return sendIfChanged(request, reply, presentJob(job));
+        return sendIfChanged(request, reply, await presenter.presentOne(job));
       },
     }),
     route({

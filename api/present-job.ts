@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { JOB_TYPES } from "../core/job-types";
+import { PENDING_CODES, type PendingReason } from "../core/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
 import type { AttemptRow } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
@@ -10,6 +11,22 @@ const anyObject = z.record(z.string(), z.unknown());
 const warning = z
   .object({ code: z.string(), param: z.string(), message: z.string() })
   .meta({ id: "Warning" });
+
+const pendingReason = z
+  .object({
+    code: z.enum(PENDING_CODES),
+    message: z.string(),
+    requirement: z
+      .object({
+        name: z.string().describe("of the job's resources"),
+        needed: z.union([z.string(), z.number()]),
+        available: z.union([z.string(), z.number()]).nullable(),
+      })
+      .nullable()
+      .describe("what the nearest worker lacks, where none fits"),
+    queue_position: z.int().min(1).nullable().describe("1 is next"),
+  })
+  .meta({ id: "PendingReason" });
 
 /** A Job as spec.md 2.1 and contract.md have it. */
 export const jobSchema = z
@@ -40,13 +57,17 @@ export const jobSchema = z
     tags: z.array(z.string()),
     pipeline_id: z.string().nullable(),
     retried_from: z.string().nullable().describe("the job whose payload this one repeats"),
+    pending_reason: pendingReason
+      .nullable()
+      .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
+    cancel_requested_at: timestamp.nullable(),
     warnings: z.array(warning).optional(),
   })
   .meta({ id: "Job" });
 
 export type Job = z.infer<typeof jobSchema>;
 
-export function presentJob(job: JobRow): Job {
+export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
   return {
     job_id: job.job_id,
     job_type: job.job_type,
@@ -74,6 +95,8 @@ export function presentJob(job: JobRow): Job {
     tags: job.tags,
     pipeline_id: job.pipeline_id,
     retried_from: job.retried_from,
+    pending_reason: pendingReason ?? null,
+    cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
     ...(job.warnings.length > 0 ? { warnings: job.warnings } : {}),
   };
 }
@@ -88,6 +111,10 @@ export const attemptSchema = z
     ended_at: timestamp.nullable(),
     outcome: z.enum(OUTCOMES).nullable(),
     error: z.string().nullable(),
+    usage: z
+      .record(z.string(), z.number())
+      .nullable()
+      .describe("what it used, where it completed or was cancelled while it ran"),
   })
   .meta({ id: "Attempt" });
 
@@ -101,5 +128,6 @@ export function presentAttempt(attempt: AttemptRow): z.infer<typeof attemptSchem
     ended_at: attempt.ended_at?.toISOString() ?? null,
     outcome: attempt.outcome,
     error: attempt.error,
+    usage: attempt.usage ? { ...attempt.usage } : null,
   };
 }

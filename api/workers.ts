@@ -1,8 +1,12 @@
 import { z } from "zod";
 import { NotFound } from "../core/errors";
-import { WORKER_STATUSES } from "../core/states";
+import { WORKER_ERROR_CODES, WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
-import { findWorker, listWorkers, type WorkerRow } from "../infra/database/workers";
+import { transaction } from "../infra/database/transaction";
+import type { Viewer } from "../infra/database/viewer";
+import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
+import { decommissionWorker, drainWorker, resetWorker } from "../infra/database/workers";
+import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -16,6 +20,8 @@ const workerSchema = z
     gpu_type: z.string(),
     status: z.enum(WORKER_STATUSES),
     status_reason: z.string().nullable(),
+    error_code: z.enum(WORKER_ERROR_CODES).nullable().describe("why it is in `error`"),
+    draining: z.boolean().describe("finishes its job and takes no other"),
     current_job_id: z.string().nullable(),
     last_heartbeat: z.number().nullable().describe("seconds since the epoch"),
     gpu: z.object({ name: z.string(), memory_gb: z.number() }),
@@ -28,6 +34,8 @@ const workerSchema = z
     shared: z.boolean().describe("serves every tenant"),
   })
   .meta({ id: "Worker" });
+
+const NOT_FOUND = { 404: ["worker_not_found"] };
 
 export function workerRoutes(ctx: Context): Route[] {
   return [
@@ -56,17 +64,104 @@ export function workerRoutes(ctx: Context): Route[] {
       tag: "Workers",
       summary: "Read a worker",
       answers: { 200: { description: "the worker", schema: workerSchema } },
-      refusals: { 404: ["worker_not_found"] },
-      async handle({ params: { worker_id: workerId = "" }, principal }) {
-        const worker = await findWorker(ctx.pool, workerId, viewerOf(principal));
-        if (!worker) throw new NotFound("worker", workerId, "worker_id");
-        return presentWorker(worker);
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        return presentWorker(await requireWorker(ctx, params, viewerOf(principal)));
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/drain"],
+      scope: "user",
+      operationId: "drainWorker",
+      tag: "Workers",
+      summary: "Let a worker finish its job and take no other",
+      description: "Its parked poll ends. Registering again, as another boot, ends the draining.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 202: { description: "the worker", schema: workerSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        const viewer = viewerOf(principal);
+        const { worker_id: workerId } = await requireWorker(ctx, params, viewer);
+        await drainWorker(ctx.pool, workerId);
+        ctx.signals.wake([workerId]);
+        return presentWorker(await requireWorker(ctx, params, viewer));
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/reset"],
+      scope: "admin",
+      operationId: "resetWorker",
+      tag: "Workers",
+      summary: "Put a worker in `error` back to work",
+      description: "Ends draining too. A worker also leaves `error` by registering again.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 200: { description: "the worker", schema: workerSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params }) {
+        const { worker_id: workerId } = await requireWorker(ctx, params, null);
+        await resetWorker(ctx.pool, workerId);
+        ctx.signals.queueChanged();
+        return presentWorker(await requireWorker(ctx, params, null));
+      },
+    }),
+    route({
+      method: "DELETE",
+      paths: ["/api/workers/:worker_id"],
+      scope: "user",
+      operationId: "decommissionWorker",
+      tag: "Workers",
+      summary: "Take a worker out of the fleet",
+      description:
+        "At once: an attempt that it runs is lost and queued again, its agent is told to leave, and a " +
+        "worker that was set up over SSH loses its key. Drain it first to let its job end. " +
+        "An agent that is started anew registers it anew.",
+      answers: {
+        200: {
+          description: "it is out",
+          schema: z.object({ worker_id: z.string(), decommissioned: z.literal(true) }),
+        },
+      },
+      refusals: NOT_FOUND,
+      async handle({ params, principal, request }) {
+        const worker = await requireWorker(ctx, params, viewerOf(principal), true);
+        const { worker_id: workerId } = worker;
+        // Asked again, it is out already.
+        if (worker.decommissioned_at === null) {
+          await decommission(ctx, workerId);
+          request.log.info({ worker_id: workerId }, "worker decommissioned");
+        }
+        return { worker_id: workerId, decommissioned: true };
       },
     }),
   ];
 }
 
-function presentWorker(worker: WorkerRow): z.infer<typeof workerSchema> {
+async function requireWorker(
+  ctx: Context,
+  { worker_id: workerId = "" }: Record<string, string>,
+  viewer: Viewer,
+  gone = false,
+): Promise<ShownWorkerRow> {
+  const worker = await findWorker(ctx.pool, workerId, viewer, gone);
+  if (!worker) throw new NotFound("worker", workerId, "worker_id");
+  return worker;
+}
+
+async function decommission(ctx: Context, workerId: string): Promise<void> {
+  const lost = await transaction(ctx.pool, async (db) => {
+    const { lost } = await loseHeldAttempt(db, workerId, "it was decommissioned", async () => true);
+    await lockWorkerHolding(db, workerId, undefined);
+    await decommissionWorker(db, workerId);
+    return lost;
+  });
+  if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+  ctx.signals.queueChanged();
+  ctx.signals.wake([workerId]);
+}
+
+function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSchema> {
   return {
     worker_id: worker.worker_id,
     ssh_host: worker.ssh_host,
@@ -74,6 +169,8 @@ function presentWorker(worker: WorkerRow): z.infer<typeof workerSchema> {
     gpu_type: worker.gpu_name,
     status: worker.status,
     status_reason: worker.status_reason,
+    error_code: worker.status === "error" ? worker.error_code : null,
+    draining: worker.draining,
     current_job_id: worker.current_job_id,
     last_heartbeat: worker.last_heartbeat_at ? worker.last_heartbeat_at.getTime() / 1000 : null,
     gpu: { name: worker.gpu_name, memory_gb: worker.gpu_memory_gb },

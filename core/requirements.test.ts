@@ -1,10 +1,15 @@
 import fc from "fast-check";
-import { JOB_TYPES } from "./job-types";
 import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
+import { JOB_TYPES } from "./job-types";
 import { fits, gpuTokens, requirementsOf, shapeOf } from "./requirements";
 
 const cpu = { gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0, tags: [] };
-const a100 = { gpuCount: 1, gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"), memoryGb: 80, tags: ["eu", "nvlink"] };
+const a100 = {
+  gpuCount: 1,
+  gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"),
+  memoryGb: 80,
+  tags: ["eu", "nvlink"],
+};
 
 test("train alone requires a GPU by its type", () => {
   for (const type of JOB_TYPES) {

@@ -17,6 +17,15 @@ export const isFinal = (status: JobStatus): boolean => FINAL_STATUSES.includes(s
 export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
+/** Why a worker is in `error`. An unresponsive one leaves it by asking for work, any other by registering again. */
+export const WORKER_ERROR_CODES = [
+  "reported",
+  "failing",
+  "unresponsive",
+  "bootstrap_failed",
+] as const;
+export type WorkerErrorCode = (typeof WORKER_ERROR_CODES)[number];
+
 /** How one attempt ended. An attempt without an outcome is live. */
 export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];

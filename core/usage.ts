@@ -10,6 +10,14 @@ const MAX_USAGE: Record<keyof Usage, number> = {
   deployment_lifetime_days: 1e6,
 };
 
+export const NO_USAGE: Usage = {
+  gpu_hours: 0,
+  tokens_generated: 0,
+  rows_processed: 0,
+  samples_evaluated: 0,
+  deployment_lifetime_days: 0,
+};
+
 /** Each usage number, from `metrics`, else from `result`, else 0 (contract.md, job_result). */
 export function readUsage(
   metrics: Record<string, unknown>,

@@ -20,6 +20,7 @@ export interface Attempt {
   ended_at: string | null;
   outcome: string | null;
   error: string | null;
+  usage: Record<string, number> | null;
 }
 
 export interface Answer<T = unknown> {

@@ -46,7 +46,8 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from jobs left join billing_records b using (job_id)
     where status = 'completed' and b.job_id is null`,
   "I2 billed without being completed": `
-    select job_id from billing_records join jobs using (job_id) where status <> 'completed'`,
+    select job_id from billing_records join jobs using (job_id)
+    where status <> 'completed' and error_code is distinct from 'cancelled'`,
   "I3 completed without exactly one manifest": `
     select job_id, count(a.manifest) from jobs left join artifacts a using (job_id)
     where status = 'completed' group by job_id having count(a.manifest) <> 1`,
@@ -70,6 +71,9 @@ const IMPOSSIBLE: Record<string, string> = {
                        where a.job_id = j.job_id and a.started_at is not null)`,
   "I5 attempts are not numbered from 1": `
     select job_id from attempts group by job_id having max(attempt) <> count(*)`,
+  "I1 a cancelled job that ended otherwise, or one that ended so unasked": `
+    select job_id, status, error_code, cancel_requested_at from jobs
+    where (cancel_requested_at is not null) <> (error_code is not distinct from 'cancelled')`,
   "I7 a worker ran another tenant's job": `
     select a.job_id, a.worker_id from attempts a join jobs j using (job_id)
     join workers w on w.worker_id = a.worker_id where not w.shared and w.user_id <> j.user_id`,

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { JOB_TYPES } from "../core/job-types";
 import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
+import { JOB_TYPES } from "../core/job-types";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>

@@ -33,7 +33,7 @@ export interface OutboxRow {
 interface SignalEvents {
   /** The queue or the fleet changed: somebody may be assigned. */
   queue: [];
-  /** These workers have an assignment to fetch. */
+  /** These workers have an assignment to fetch, or something else to hear. */
   assigned: [workerIds: string[]];
   /** These keys open nothing any more. */
   revoked: [keyIds: string[]];
@@ -78,6 +78,12 @@ export class Signals extends EventEmitter<SignalEvents> {
   /** Stays in this process, for every process has a scheduler. */
   queueChanged(): void {
     this.emit("queue");
+  }
+
+  /** These workers have something to hear: their parked polls look again, in every process. */
+  wake(workerIds: string[]): void {
+    this.emit("assigned", workerIds);
+    this.assigned(workerIds);
   }
 
   /** Tells other processes; the one that assigned wakes its own parked polls itself. */

@@ -39,15 +39,22 @@ const quick = proxyLocalActivities<Activities>({
  *   worker_lost            attempt n+1 while there are any, else `failed` (worker_lost)
  *   timeout, cancelled     `failed` is written already; this only makes sure of it
  *
- * A failed job's execution fails too, so that an operator finds it by ExecutionStatus. Jobs are
- * cancelled by the API, never through Temporal: a cancel pressed in its UI is not obeyed here.
+ * A failed job's execution fails too, so that an operator finds it by ExecutionStatus. A cancel pressed
+ * in Temporal's UI is handed on as the job's own, and does nothing else here: how the job ends, and
+ * when its worker is free, is decided where every cancel is.
  */
 export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
+  CancellationScope.current().cancelRequested.catch(() => handOnCancel(input));
   const end = await CancellationScope.nonCancellable(() => runToItsEnd(input));
   if (end.status === "failed") {
     throw ApplicationFailure.nonRetryable(`job failed: ${end.code}`, end.code);
   }
   return end;
+}
+
+async function handOnCancel({ jobId, requestId }: JobWorkflowInput): Promise<void> {
+  log.info("cancelled through Temporal", { job_id: jobId, request_id: requestId });
+  await CancellationScope.nonCancellable(() => regular.cancelJob({ jobId }));
 }
 
 async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {

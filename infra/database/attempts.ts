@@ -15,6 +15,7 @@ export interface AttemptRow {
   assigned_at: Date | null;
   started_at: Date | null;
   deadline_at: Date | null;
+  cancel_by: Date | null;
   ended_at: Date | null;
   outcome: Outcome | null;
   retryable: boolean;
@@ -130,6 +131,33 @@ export async function lockHeldAttempt(
   );
 }
 
+/** The last attempt of a job, locked. Call with the job's lock held. */
+export async function lockLatestAttempt(
+  db: Queryable,
+  jobId: string,
+): Promise<AttemptRow | undefined> {
+  return await maybeOne<AttemptRow>(
+    db,
+    "select * from attempts where job_id = $1 order by attempt desc limit 1 for no key update",
+    [jobId],
+  );
+}
+
+/** GPU hours that a running attempt has taken so far: time since its hand-out, on all its worker's GPUs. */
+export async function measureGpuHours(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<number> {
+  const row = await maybeOne<{ hours: number }>(
+    db,
+    `select round((extract(epoch from now() - a.started_at) / 3600 * w.gpu_count)::numeric, 9) as hours
+     from attempts a join workers w using (worker_id) where a.job_id = $1 and a.attempt = $2`,
+    [jobId, attempt],
+  );
+  return row?.hours ?? 0;
+}
+
 /** Another attempt of a job that goes on. Doing it twice changes nothing. */
 export async function queueAttempt(
   db: Queryable,
@@ -142,6 +170,7 @@ export async function queueAttempt(
     `with job as (
        update jobs set status = 'pending', worker_id = null, progress = null
        where job_id = $1 and status = any('{pending,assigned,running}')
+         and cancel_requested_at is null
          and not exists (select from attempts where job_id = $1 and attempt >= $2)
        returning job_id)
      insert into attempts (job_id, attempt, shape, priority, output_ids)
@@ -162,6 +191,8 @@ export interface HandOut {
   params: Record<string, unknown>;
   timeout_s: number;
   output_ids: Record<string, string>;
+  /** Its job is cancelled: the worker should not go on with it. */
+  is_cancelled: boolean;
 }
 
 /**
@@ -205,6 +236,7 @@ async function tryHandOut(
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
        returning a.job_id)
      select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
+            a.cancel_by is not null as is_cancelled,
             held.state = 'running' or held.job_id in (select job_id from started) as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
     [workerId, keyId],
@@ -267,7 +299,7 @@ export async function unassign(db: Queryable, jobId: string, workerId: string): 
        update jobs set status = 'pending', worker_id = null
        where job_id = $1 and status = 'assigned' and worker_id = $2 returning job_id),
      returned as (
-       update attempts a set state = 'queued', worker_id = null, assigned_at = null
+       update attempts a set state = 'queued', worker_id = null, assigned_at = null, shared_for = null
        from job where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $2
        returning a.job_id),
      freed as (
@@ -286,7 +318,7 @@ export interface OverdueAttempt {
   worker_id: string;
 }
 
-/** Assignments not fetched in time, and attempts past their deadline. */
+/** Assignments not fetched in time, attempts past their deadline, and those past a cancel's grace. */
 export async function listOverdueAttempts(
   db: Queryable,
   assignmentTimeoutS: number,
@@ -295,7 +327,7 @@ export async function listOverdueAttempts(
     db,
     `select job_id, attempt, state, worker_id from attempts
      where state = 'assigned' and assigned_at < now() - make_interval(secs => $1)
-        or state = 'running' and deadline_at < now()
+        or state = 'running' and (deadline_at < now() or cancel_by < now())
      order by job_id limit 100`,
     [assignmentTimeoutS],
   );

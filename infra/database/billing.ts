@@ -25,7 +25,8 @@ export interface BillableRow {
   user_id: string;
   job_type: JobType;
   rate_card: RateCard;
-  usage: Usage;
+  /** Null: no worker had it. */
+  usage: Usage | null;
   gpu_tokens: string[];
 }
 
@@ -37,8 +38,8 @@ export async function findBillable(
   return await maybeOne<BillableRow>(
     db,
     `select j.user_id, j.job_type, j.rate_card, a.usage, w.gpu_tokens
-     from jobs j join attempts a using (job_id) join workers w on w.worker_id = a.worker_id
-     where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed'`,
+     from jobs j join attempts a using (job_id) left join workers w on w.worker_id = a.worker_id
+     where j.job_id = $1 and a.attempt = $2 and a.outcome in ('completed', 'cancelled')`,
     [jobId, attempt],
   );
 }

@@ -26,6 +26,10 @@ export interface JobRow {
   priority: number;
   timeout_s: number;
   max_attempts: number;
+  req_gpu_count: number;
+  req_gpu_tokens: string[];
+  req_memory_gb: number;
+  req_tags: string[];
   rate_card: RateCard;
   request_id: string;
   status: JobStatus;
@@ -42,6 +46,7 @@ export interface JobRow {
   created_at: Date;
   started_at: Date | null;
   completed_at: Date | null;
+  cancel_requested_at: Date | null;
 }
 
 export interface NewJob {
@@ -147,37 +152,64 @@ export async function returnToPending(db: Queryable, jobId: string): Promise<voi
   );
 }
 
-/** The last write of a job that failed. */
+/** From now on the job ends `cancelled`; the worker that runs this attempt, if any, has the grace to stop. */
+export async function requestCancel(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  graceS: number,
+): Promise<void> {
+  await execute(
+    db,
+    `with job as (
+       update jobs set cancel_requested_at = coalesce(cancel_requested_at, now())
+       where job_id = $1 returning job_id)
+     update attempts a set cancel_by = coalesce(cancel_by, now() + make_interval(secs => $3))
+     from job where a.job_id = job.job_id and a.attempt = $2 and a.state = 'running'`,
+    [jobId, attempt, graceS],
+  );
+}
+
+/** The last write of a job that failed, with its last attempt's error unless there is another. */
 export async function failJob(
   db: Queryable,
   jobId: string,
   attempt: number,
   code: ErrorCode,
+  error: string | null = null,
 ): Promise<boolean> {
   const changed = await execute(
     db,
-    `update jobs j set status = 'failed', completed_at = now(), error_code = $3, error = a.error,
+    `update jobs j set status = 'failed', completed_at = now(), error_code = $3,
+            error = coalesce($4, a.error),
             worker_id = a.worker_id, logs_uri = a.logs_uri
      from attempts a
      where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2
        and j.status = any('{pending,provisioning_worker,assigned,running}')`,
-    [jobId, attempt, code],
+    [jobId, attempt, code, error],
   );
   return changed === 1;
 }
 
-/** Progress as the worker tells it, of the live attempt only. */
+/** Progress as workers tell it, of live attempts only. */
 export async function reportProgress(
   db: Queryable,
-  workerId: string,
-  jobId: string,
-  progress: number,
+  told: { workerId: string; jobId: string; progress: number }[],
 ): Promise<void> {
   await execute(
     db,
-    `update jobs set progress = $3
-     where job_id = $2 and worker_id = $1 and status = 'running' and progress is distinct from $3`,
-    [workerId, jobId, progress],
+    `with told as (
+       select * from unnest($1::text[], $2::text[], $3::float8[]) told (job_id, worker_id, progress)),
+     moved as (
+       select j.job_id, told.progress from jobs j join told using (job_id, worker_id)
+       where j.status = 'running' and j.progress is distinct from told.progress
+       order by j.job_id for no key update of j)
+     update jobs j set progress = moved.progress from moved where j.job_id = moved.job_id`,
+    [
+      told.map(({ jobId }) => jobId),
+      told.map(({ workerId }) => workerId),
+      told.map(({ progress }) => progress),
+    ],
   );
 }
 

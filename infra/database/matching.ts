@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { all } from "./pool";
+import { all, type Queryable } from "./pool";
 import { transaction } from "./transaction";
 
 /** Any fixed number: one matcher at a time, in all processes. */
@@ -121,4 +121,14 @@ const BEGIN = `set local synchronous_commit = off; select pg_advisory_xact_lock(
 /** One pass of the scheduler. */
 export async function matchOnce(pool: pg.Pool): Promise<MatchedPair[]> {
   return await transaction(pool, (db) => all<MatchedPair>(db, MATCH), { begin: BEGIN });
+}
+
+/** Of these workers, those with an assignment waiting to be fetched. */
+export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
+  const rows = await all<{ worker_id: string }>(
+    db,
+    "select worker_id from attempts where state = 'assigned' and worker_id = any($1)",
+    [workerIds],
+  );
+  return rows.map((row) => row.worker_id);
 }

@@ -1,7 +1,5 @@
-import type { WorkerStatus } from "../../core/states";
-import { listPage, type Page, Where, type WithPosition } from "./pages";
-import { all, execute, maybeOne, type Queryable } from "./pool";
-import type { Viewer } from "./viewer";
+import type { WorkerErrorCode, WorkerStatus } from "../../core/states";
+import { execute, maybeOne, type Queryable } from "./pool";
 
 export interface WorkerRow {
   worker_id: string;
@@ -16,53 +14,23 @@ export interface WorkerRow {
   ssh_host: string | null;
   status: WorkerStatus;
   status_reason: string | null;
+  error_code: WorkerErrorCode | null;
+  draining: boolean;
+  decommissioned_at: Date | null;
   heartbeat_seq: number;
   last_heartbeat_at: Date | null;
   util: number | null;
   mem_used: number | null;
   mem_total: number | null;
   jobs_handled: number;
-  current_job_id: string | null;
 }
 
-const WITH_JOB = `workers w left join attempts a
-  on a.worker_id = w.worker_id and a.state in ('assigned', 'running')`;
-
-/** One page of the workers that this viewer owns, the latest to be registered first. */
-export async function listWorkers(
-  db: Queryable,
-  viewer: Viewer,
-  page: Page,
-): Promise<WithPosition<WorkerRow>[]> {
-  return await listPage<WorkerRow>(db, {
-    select: "w.*, a.job_id as current_job_id",
-    from: WITH_JOB,
-    order: ["w.registered_at", "w.worker_id"],
-    where: new Where().also(viewer, (user) => `w.user_id = ${user}`),
-    page,
-  });
-}
-
-export async function findWorker(
-  db: Queryable,
-  workerId: string,
-  viewer: Viewer,
-): Promise<WorkerRow | undefined> {
+export async function lockWorker(db: Queryable, workerId: string): Promise<WorkerRow | undefined> {
   return await maybeOne<WorkerRow>(
     db,
-    `select w.*, a.job_id as current_job_id from ${WITH_JOB}
-     where w.worker_id = $1 and ($2::text is null or w.user_id = $2)`,
-    [workerId, viewer],
+    "select * from workers where worker_id = $1 for no key update",
+    [workerId],
   );
-}
-
-export async function lockWorker(
-  db: Queryable,
-  workerId: string,
-): Promise<Omit<WorkerRow, "current_job_id"> | undefined> {
-  return await maybeOne(db, "select * from workers where worker_id = $1 for no key update", [
-    workerId,
-  ]);
 }
 
 export interface Registration {
@@ -78,7 +46,10 @@ export interface Registration {
   gpuTokens: string[];
 }
 
-/** Registers or registers again, under one owner. Registering counts as being heard. */
+/**
+ * Registers or registers again, under one owner. Registering counts as being heard, ends `error`, and
+ * as another boot ends draining too. What is being set up stays so until its last step.
+ */
 export async function upsertWorker(
   db: Queryable,
   given: Registration,
@@ -93,11 +64,17 @@ export async function upsertWorker(
        shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
        tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
        gpu_memory_gb = excluded.gpu_memory_gb, gpu_tokens = excluded.gpu_tokens,
-       heartbeat_seq = w.heartbeat_seq + 1, last_heartbeat_at = now(),
+       heartbeat_seq = w.heartbeat_seq + 1, poll_seq = w.poll_seq + 1, last_heartbeat_at = now(),
        available_until = case when w.boot_id = excluded.boot_id then w.available_until end,
-       status_reason = null,
-       status = case when exists (select from attempts a where a.worker_id = w.worker_id
-                                  and a.state in ('assigned', 'running')) then 'busy' else 'idle' end
+       draining = w.draining and w.boot_id is not distinct from excluded.boot_id
+                  and excluded.boot_id is not null,
+       decommissioned_at = null, status_reason = null, error_code = null,
+       strikes = case when w.error_code is null then w.strikes else 0 end,
+       strikes_since = case when w.error_code is null then w.strikes_since end,
+       status = case when w.status = 'bootstrapping' then w.status
+                     when exists (select from attempts a where a.worker_id = w.worker_id
+                                  and a.state in ('assigned', 'running')) then 'busy'
+                     else 'idle' end
      where w.user_id = excluded.user_id
      returning status`,
     [
@@ -115,49 +92,42 @@ export async function upsertWorker(
   );
 }
 
-export interface Heartbeat {
-  workerId: string;
-  userId: string;
-  util: number | null;
-  memUsed: number | null;
-  memTotal: number | null;
-  /** The worker's own word that it can't work. */
-  errorReason: string | null;
+export interface Offer {
+  status: WorkerStatus;
+  available_until: string;
+  draining: boolean;
+  decommissioned: boolean;
 }
 
-/** Takes a heartbeat; a dead worker that is heard again is alive. */
-export async function recordHeartbeat(
-  db: Queryable,
-  beat: Heartbeat,
-): Promise<{ status: WorkerStatus; was: WorkerStatus } | undefined> {
-  return await maybeOne(
-    db,
-    `with before as (select status from workers where worker_id = $1)
-     update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
-            util = $3, mem_used = $4, mem_total = $5,
-            status_reason = coalesce($6, status_reason),
-            status = case when status = 'dead' or status = 'bootstrapping' then 'idle'
-                          when $6::text is not null and status = 'idle' then 'error'
-                          else status end
-     where worker_id = $1 and user_id = $2
-     returning status, (select status from before) as was`,
-    [beat.workerId, beat.userId, beat.util, beat.memUsed, beat.memTotal, beat.errorReason],
-  );
-}
+const OFFER = `status, available_until::text, draining,
+  decommissioned_at is not null as decommissioned`;
 
-/** The worker asks for work and, whenever it is idle, may be given some for so long. */
+/**
+ * The worker asks for work and, whenever it is idle, may be given some for so long. One that had not
+ * answered is well again by asking.
+ */
 export async function offerWorker(
   db: Queryable,
   workerId: string,
   userId: string,
   forS: number,
-): Promise<{ status: WorkerStatus; available_until: string } | undefined> {
-  return await maybeOne(
+): Promise<Offer | undefined> {
+  return await maybeOne<Offer>(
     db,
-    `update workers set available_until = now() + make_interval(secs => $3)
-     where worker_id = $1 and user_id = $2 returning status, available_until::text`,
+    `update workers w set available_until = now() + make_interval(secs => $3), poll_seq = poll_seq + 1,
+            status = case when ${IS_WELL_AGAIN} then 'idle' else status end,
+            status_reason = case when ${IS_WELL_AGAIN} then null else status_reason end,
+            error_code = case when ${IS_WELL_AGAIN} then null else error_code end
+     where worker_id = $1 and user_id = $2 returning ${OFFER}`,
     [workerId, userId, forS],
   );
+}
+
+const IS_WELL_AGAIN = "status = 'error' and error_code = 'unresponsive'";
+
+/** How a parked worker stands, when something woke it and it has no job. */
+export async function findOffer(db: Queryable, workerId: string): Promise<Offer | undefined> {
+  return await maybeOne<Offer>(db, `select ${OFFER} from workers where worker_id = $1`, [workerId]);
 }
 
 /** The worker hung up: nothing for it until it asks again. If it has done that already, this is void. */
@@ -174,7 +144,7 @@ export async function withdrawOffer(
   );
 }
 
-/** The worker delivered: free again, but offered to nobody before it asks. */
+/** What it held has ended: free again, but offered to nobody before it asks. */
 export async function releaseWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
@@ -185,39 +155,86 @@ export async function releaseWorker(db: Queryable, workerId: string): Promise<vo
   );
 }
 
-/** Workers whose silence is watched: heard at least once and not dead yet. */
-export async function listHeartbeats(
-  db: Queryable,
-): Promise<{ worker_id: string; heartbeat_seq: number }[]> {
-  return await all(
+/** An assignment was taken back before it was fetched: the worker's offer stands. */
+export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
+  await execute(db, "update workers set status = 'idle' where worker_id = $1 and status = 'busy'", [
+    workerId,
+  ]);
+}
+
+/** It succeeded: what failed there before is forgotten. */
+export async function forgiveWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(
     db,
-    `select worker_id, heartbeat_seq from workers
-     where status in ('idle', 'busy', 'error') and heartbeat_seq > 0`,
+    `update workers set strikes = 0, strikes_since = null where worker_id = $1 and strikes > 0`,
+    [workerId],
   );
 }
 
-/** Marks a worker dead if it has not been heard since `seq`. Its offer stands: it may be parked, and revive. */
-export async function markDead(
+/** Failures in a row that bench a worker, while others that could have had its jobs succeed. */
+const STRIKES_OUT = 3;
+
+/** An attempt failed or was lost on this worker; the third in a row benches it. Its status after. */
+export async function strikeWorker(
   db: Queryable,
   workerId: string,
-  seq: number,
-  reason: string,
-): Promise<boolean> {
-  const changed = await execute(
+): Promise<WorkerStatus | undefined> {
+  const isOut = `w.strikes + 1 >= ${STRIKES_OUT} and exists (
+    select from attempts a join workers o on o.worker_id = a.worker_id
+    where a.outcome = 'completed' and a.ended_at >= w.strikes_since and o.worker_id <> w.worker_id
+      and (o.user_id = w.user_id or o.shared or w.shared))`;
+  const row = await maybeOne<{ status: WorkerStatus }>(
     db,
-    `update workers set status = 'dead', status_reason = $3
-     where worker_id = $1 and heartbeat_seq = $2 and status in ('idle', 'busy', 'error')`,
-    [workerId, seq, reason],
+    `update workers w set strikes = strikes + 1, strikes_since = coalesce(strikes_since, now()),
+            error_code = case when ${isOut} then 'failing' else error_code end,
+            status_reason = case when ${isOut} then (strikes + 1) || ' attempts in a row failed or '
+              || 'were lost here while other workers succeeded' else status_reason end,
+            status = case when ${isOut} and status in ('idle', 'busy') then 'error' else status end
+     where worker_id = $1 returning status`,
+    [workerId],
   );
-  return changed === 1;
+  return row?.status;
 }
 
-/** Of these workers, those with an assignment waiting to be fetched. */
-export async function listAssigned(db: Queryable, workerIds: string[]): Promise<string[]> {
-  const rows = await all<{ worker_id: string }>(
+/** Takes a worker out of service until it registers again (or asks, if it only did not answer). */
+export async function benchWorker(
+  db: Queryable,
+  workerId: string,
+  code: WorkerErrorCode,
+  reason: string,
+): Promise<void> {
+  await execute(
     db,
-    "select worker_id from attempts where state = 'assigned' and worker_id = any($1)",
-    [workerIds],
+    `update workers set status = 'error', error_code = $2, status_reason = $3, available_until = null
+     where worker_id = $1 and status in ('idle', 'busy')`,
+    [workerId, code, reason],
   );
-  return rows.map((row) => row.worker_id);
+}
+
+/** From `error` back to work, and out of draining, by an admin's word. */
+export async function resetWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(
+    db,
+    `update workers set draining = false, strikes = 0, strikes_since = null,
+            status = case when status = 'error' then 'idle' else status end,
+            error_code = null,
+            status_reason = case when status = 'error' then null else status_reason end
+     where worker_id = $1`,
+    [workerId],
+  );
+}
+
+/** Finishes what it has and takes no other. */
+export async function drainWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(db, "update workers set draining = true where worker_id = $1", [workerId]);
+}
+
+/** Out of the fleet for good, unless it registers anew. Call when it holds nothing any more. */
+export async function decommissionWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(
+    db,
+    `update workers set decommissioned_at = now(), draining = true, status = 'dead', error_code = null,
+            status_reason = 'decommissioned', available_until = null where worker_id = $1`,
+    [workerId],
+  );
 }

@@ -9,7 +9,7 @@ let ids: Ids;
 
 beforeAll(async () => {
   // Every form of every row, one after the other, is no flood.
-  forge = await startForge({ FORGE_RATE_LIMIT_PER_MINUTE: "1000000" });
+  forge = await startForge({ FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_CANCEL_GRACE_S: "600" });
   const worker = await forge.worker("w1", { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
   const finished = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
@@ -24,12 +24,18 @@ beforeAll(async () => {
     model: "m",
     resources: { gpu: 8 },
   });
+  const deaf = await forge.worker("deaf");
+  const running = await forge.user.submit("audit", AUDIT);
+  await deaf.take();
+  await forge.worker("leaving");
   ids = {
     job_id: waiting.job_id,
+    running_job_id: running.job_id,
     finished_job_id: finished.job_id,
     artifact_id: upload.dataset_id,
     file: "raw.jsonl",
     worker_id: "w1",
+    leaving_worker_id: "leaving",
     key_id: key.key_id,
   };
 });

@@ -3,7 +3,14 @@ import { AUDIT } from "../support/jobs";
 
 /** Ids that exist, for the paths. */
 export type Ids = Record<
-  "job_id" | "finished_job_id" | "artifact_id" | "file" | "worker_id" | "key_id",
+  | "job_id"
+  | "running_job_id"
+  | "finished_job_id"
+  | "artifact_id"
+  | "file"
+  | "worker_id"
+  | "leaving_worker_id"
+  | "key_id",
   string
 >;
 
@@ -89,6 +96,15 @@ export const ROWS: Row[] = [
     status: 201,
     answer: { retried_from: expect.any(String) },
   },
+  {
+    operations: ["POST /api/jobs/{job_id}/cancel"],
+    method: "POST",
+    // Its worker is deaf to it: within the grace it is asked for again and again.
+    paths: ({ running_job_id: id }) => [`/api/jobs/${id}/cancel`],
+    scope: "user",
+    status: 202,
+    answer: { status: "running", cancel_requested_at: expect.any(String) },
+  },
   get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
   get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
   get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
@@ -157,6 +173,30 @@ export const ROWS: Row[] = [
     last_heartbeat: expect.any(Number),
     current_job_id: null,
   }),
+  {
+    operations: ["POST /api/workers/{worker_id}/drain"],
+    method: "POST",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/drain`],
+    scope: "user",
+    status: 202,
+    answer: { draining: true },
+  },
+  {
+    operations: ["POST /api/workers/{worker_id}/reset"],
+    method: "POST",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/reset`],
+    scope: "admin",
+    status: 200,
+    answer: { draining: false },
+  },
+  {
+    operations: ["DELETE /api/workers/{worker_id}"],
+    method: "DELETE",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}`],
+    scope: "user",
+    status: 200,
+    answer: { worker_id: expect.any(String), decommissioned: true },
+  },
   get("/api/auth/ping", () => ["/auth/ping", "/api/auth/ping"], { ok: true }, "worker"),
   {
     operations: ["POST /api/auth/api-keys"],
@@ -239,11 +279,6 @@ export const ROWS: Row[] = [
 
 /** Rows that a later part of the work builds: no answer of theirs may look as if they were there. */
 export const PENDING: Record<string, string[]> = {
-  "fleet: cancel, drain, decommission": [
-    "POST /api/jobs/{job_id}/cancel",
-    "DELETE /api/workers/{worker_id}",
-    "POST /api/workers/{worker_id}/drain",
-  ],
   "agent: logs and uploads": [
     "PATCH /worker/jobs/{job_id}/log",
     "PUT /worker/jobs/{job_id}/artifacts/{path}",

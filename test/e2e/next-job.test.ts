@@ -1,7 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
@@ -25,15 +24,8 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** Whether the worker may be given a job: it is parked, or asked lately. */
-const parked = (workerId: string, wanted: boolean) => async (): Promise<boolean> => {
-  const rows = await all(
-    forge.ctx.pool,
-    "select from workers where worker_id = $1 and available_until > now()",
-    [workerId],
-  );
-  return (rows.length === 1) === wanted;
-};
+const parked = (workerId: string, wanted: boolean) => async (): Promise<boolean> =>
+  (await isOffered(forge.ctx.pool, workerId)) === wanted;
 
 describe("next_job", () => {
   test("asked twice before a result gives the same attempt", async () => {

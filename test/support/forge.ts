@@ -5,9 +5,10 @@ import { ApiClient } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
 import { saySilently } from "../../dev/stack/say";
 import { Stack } from "../../dev/stack/stack";
+import { waitFor } from "../../dev/stack/wait";
 import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
-import { execute } from "../../infra/database/pool";
+import { all, execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
 import { TestWorker } from "./test-worker";
 
@@ -59,6 +60,10 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
     },
     proveInvariants,
     async settle() {
+      // A cancelled job has ended before its workflow knows.
+      await waitFor("nothing to be owed", async () => {
+        return (await all(ctx.pool, "select from outbox")).length === 0;
+      });
       await proveInvariants();
       await execute(ctx.pool, "update workers set available_until = null");
     },

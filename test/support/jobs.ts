@@ -1,5 +1,16 @@
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
+import { all, type Queryable } from "../../infra/database/pool";
+
+/** Whether a worker may be given a job: it is parked, or asked lately. */
+export async function isOffered(pool: Queryable, workerId: string): Promise<boolean> {
+  const rows = await all(
+    pool,
+    "select from workers where worker_id = $1 and available_until > now()",
+    [workerId],
+  );
+  return rows.length === 1;
+}
 
 /** A valid audit of a dataset that nobody will read. */
 export const AUDIT = { dataset_uri: "s3://bucket/data.parquet" };

@@ -54,11 +54,16 @@ export class TestWorker {
     clearInterval(this.beating);
   }
 
-  async next(waitSeconds = 0): Promise<HandedJob | undefined> {
-    const job = await this.api.post<HandedJob | { job_id: null }>("/api/workers/next_job", {
+  /** next_job's answer, whatever it is. */
+  async ask(waitSeconds = 0): Promise<HandedJob | { job_id: null }> {
+    return await this.api.post("/api/workers/next_job", {
       worker_id: this.id,
       wait_seconds: waitSeconds,
     });
+  }
+
+  async next(waitSeconds = 0): Promise<HandedJob | undefined> {
+    const job = await this.ask(waitSeconds);
     return job.job_id === null ? undefined : job;
   }
 

@@ -6,7 +6,11 @@ import sys
 
 from .agent import Agent
 from .config import AgentConfig, ConfigError
-from .control_plane import Refused
+from .control_plane import KeyRefused, Refused
+
+
+EXIT_KEY_REFUSED = 77
+"""EX_NOPERM: starting it again is of no use, and its service does not."""
 
 
 def main() -> int:
@@ -22,6 +26,9 @@ def main() -> int:
     except ConfigError as error:
         print(f"forge-agent: {error}", file=sys.stderr)
         return 2
+    except KeyRefused as error:
+        print(f"forge-agent: the key is refused: {error}", file=sys.stderr)
+        return EXIT_KEY_REFUSED
     except Refused as error:
         print(f"forge-agent: the control plane refuses this worker: {error}", file=sys.stderr)
         return 1

@@ -12,7 +12,7 @@ from typing import Any
 from . import __version__
 from .artifact_store import ArtifactStore, NoSuchInput
 from .config import AgentConfig
-from .control_plane import ControlPlane, ControlPlaneAway, NotRegistered, Refused
+from .control_plane import ControlPlane, ControlPlaneAway, KeyRefused, NotRegistered, Refused
 from .gpu import find_gpu
 from .handler import Handler, HandlerFailed, HandlerStopped, Outcome
 from .heartbeat import HeartbeatLoop
@@ -37,6 +37,7 @@ class Agent:
         self._lock = threading.Lock()
         self._job: dict[str, Any] | None = None
         self._handler: Handler | None = None
+        self._cancelled = False
         self._stopping = False
         self._idle = False
 
@@ -119,11 +120,19 @@ class Agent:
         return described if progress is None else {**described, "progress": progress}
 
     def _obey(self, command: dict[str, Any]) -> None:
+        if command.get("type") == "drain":
+            if not self._stopping:
+                logger.info("the control plane drains this worker: it leaves after its job")
+            # The poll that is parked ends by itself: the control plane answers it.
+            self._stopping = True
+            return
         with self._lock:
             handler = self._handler
             concerns_us = self._job is not None and command.get("job_id") == self._job["job_id"]
+            if concerns_us and command.get("type") == "cancel_job":
+                self._cancelled = True
         if concerns_us and handler and command.get("type") in ("job_lost", "cancel_job"):
-            logger.warning("the control plane takes job %s from us", command.get("job_id"))
+            logger.warning("%s: job %s is stopped", command["type"], command["job_id"])
             # Not here: the heartbeat must not wait for a handler that takes its time to end.
             threading.Thread(
                 target=handler.stop, args=(self._config.stop_grace_s,), daemon=True
@@ -137,6 +146,8 @@ class Agent:
             return self._control_plane.next_job(self._config.wait_s)
         except NotRegistered:
             self._register_until_accepted()
+        except KeyRefused:
+            raise
         except (ControlPlaneAway, Refused) as error:
             logger.warning("poll failed: %s", error)
             time.sleep(self._config.poll_interval_s)
@@ -148,6 +159,7 @@ class Agent:
         logger.info("job %s (%s), attempt %s", job["job_id"], job["job_type"], job["attempt"])
         with self._lock:
             self._job = job
+            self._cancelled = False
         folder = Path(tempfile.mkdtemp(prefix="forge-job-"))
         try:
             report = self._attempt(job, folder)
@@ -188,6 +200,8 @@ class Agent:
                     "artifacts_uri": job["uploads"]["artifacts_uri"],
                 }
         except HandlerStopped:
+            if self._cancelled:
+                return {"status": "failed", "error": "cancelled"}
             return None
         except NoSuchInput as error:
             return {"status": "failed", "error": str(error)}
@@ -204,6 +218,8 @@ class Agent:
         }
         handler = Handler(folder, job, inputs)
         with self._lock:
+            if self._cancelled:
+                raise HandlerStopped
             self._handler = handler
         outcome = handler.run(log)
         self._store.upload(handler.output_dir, job["uploads"]["artifacts_uri"])

@@ -28,6 +28,16 @@ class NotRegistered(Refused):
     """The control plane does not know this worker (any more): register again."""
 
 
+class KeyRefused(Refused):
+    """The key opens nothing (any more): there is nothing left to do here."""
+
+
+_KINDS: dict[str, type[Refused]] = {
+    "worker_not_registered": NotRegistered,
+    "invalid_api_key": KeyRefused,
+}
+
+
 @dataclass(frozen=True)
 class Registration:
     worker_id: str
@@ -93,5 +103,4 @@ def _refusal(status: int, answer: Any) -> Refused:  # noqa: ANN401 - whatever JS
     details = error if isinstance(error, dict) else {}
     code = str(details.get("code", "unknown"))
     message = str(details.get("message", "refused"))
-    kind = NotRegistered if code == "worker_not_registered" else Refused
-    return kind(status, code, message)
+    return _KINDS.get(code, Refused)(status, code, message)

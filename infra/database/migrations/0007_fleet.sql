@@ -12,7 +12,8 @@ alter table workers
   add column strikes_since     timestamptz;
 
 update workers set error_code = 'reported' where status = 'error';
-alter table workers add check ((status = 'error') = (error_code is not null));
+-- Kept while dead, so that a heartbeat does not wash it off.
+alter table workers add check (status <> 'error' or error_code is not null);
 
 alter table jobs
   add column req_tags            text[] not null default '{}',
@@ -22,9 +23,7 @@ alter table attempts
   -- The tenant that a shared worker serves by this attempt; null on a tenant's own worker.
   add column shared_for text,
   -- Its job was cancelled: the worker may take so long to stop.
-  add column cancel_by  timestamptz,
-  -- Measured here, whatever the worker says of itself.
-  add column cancelled_usage jsonb;
+  add column cancel_by  timestamptz;
 
 update attempts a set shared_for = j.user_id
 from jobs j, workers w

@@ -1,16 +1,8 @@
-import {
-  type AttemptRow,
-  endAttempt,
-  findHeldAttempt,
-  lockHeldAttempt,
-  unassign,
-} from "../infra/database/attempts";
-import { lockJob, returnToPending } from "../infra/database/jobs";
-import type { Queryable } from "../infra/database/pool";
-import { lockWorker } from "../infra/database/workers";
-
-/** For how long the process that ended an attempt alone may tell Temporal, in seconds. */
-export const OUTCOME_LEASE_S = 5;
+import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "../database/attempts";
+import { lockJob } from "../database/jobs";
+import type { Queryable } from "../database/pool";
+import { lockWorker } from "../database/workers";
+import { concludeAttempt } from "./conclude-attempt";
 
 /** What the worker holds changed while we took the locks: a race, so the transaction runs again. */
 class HoldingChanged extends Error {
@@ -57,13 +49,9 @@ export async function loseHeldAttempt(
     await unassign(db, held.job_id, workerId);
     return {};
   }
-  await endAttempt(db, {
-    jobId: held.job_id,
-    attempt: held.attempt,
+  await concludeAttempt(db, job, held, {
     outcome: "worker_lost",
     error: `attempt ${held.attempt} on worker ${workerId} was lost: ${reason}`,
-    leaseS: OUTCOME_LEASE_S,
   });
-  if (job.attempts < job.max_attempts) await returnToPending(db, held.job_id);
   return { lost: held };
 }

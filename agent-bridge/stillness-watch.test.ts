@@ -1,27 +1,27 @@
 import fc from "fast-check";
-import { SilenceWatch } from "./silence-watch";
+import { StillnessWatch } from "./stillness-watch";
 
 const TIMEOUT = 30_000;
 const LATE = 3_000;
-const heard = (seq: number) => [{ worker_id: "w", heartbeat_seq: seq }];
+const heard = (seq: number) => [{ id: "w", seq }];
 
 test("a number that stands still for the time-out is silence", () => {
-  const watch = new SilenceWatch(TIMEOUT, LATE);
+  const watch = new StillnessWatch(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) expect(watch.observe(heard(1), now)).toEqual([]);
   expect(watch.observe(heard(1), TIMEOUT)).toEqual(heard(1));
 });
 
 test("a heartbeat just before the time-out costs nothing", () => {
-  const watch = new SilenceWatch(TIMEOUT, LATE);
+  const watch = new StillnessWatch(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(heard(1), now);
   expect(watch.observe(heard(2), TIMEOUT)).toEqual([]);
 });
 
 test.each([
-  ["a late look", (watch: SilenceWatch) => watch.observe(heard(1), 29_000 + LATE + 1)],
-  ["a failed look", (watch: SilenceWatch) => watch.startOver()],
+  ["a late look", (watch: StillnessWatch) => watch.observe(heard(1), 29_000 + LATE + 1)],
+  ["a failed look", (watch: StillnessWatch) => watch.startOver()],
 ])("%s proves nothing: the time-out begins anew", (_name, interrupt) => {
-  const watch = new SilenceWatch(TIMEOUT, LATE);
+  const watch = new StillnessWatch(TIMEOUT, LATE);
   for (let now = 0; now < TIMEOUT; now += 1_000) watch.observe(heard(1), now);
   interrupt(watch);
   const from = 33_000;
@@ -38,7 +38,7 @@ test("whoever beats more often than the time-out is never silent, however looks 
         maxLength: 200,
       }),
       (steps) => {
-        const watch = new SilenceWatch(TIMEOUT, LATE);
+        const watch = new StillnessWatch(TIMEOUT, LATE);
         let now = 0;
         let seq = 1;
         let lastBeat = 0;

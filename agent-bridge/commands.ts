@@ -1,0 +1,42 @@
+import { z } from "zod";
+import type { Heard } from "../infra/database/heartbeats";
+
+/** What the control plane asks of a worker, in answers to its heartbeats and polls (contract.md, Workers). */
+export const commandSchema = z
+  .discriminatedUnion("type", [
+    z.object({
+      type: z.literal("cancel_job").describe("stop it, and report what it used"),
+      job_id: z.string(),
+    }),
+    z.object({
+      type: z.literal("job_lost").describe("the job is no longer this worker's: stop it"),
+      job_id: z.string(),
+    }),
+    z.object({ type: z.literal("drain").describe("finish the job, and take no other") }),
+  ])
+  .meta({ id: "Command" });
+
+export type Command = z.infer<typeof commandSchema>;
+
+/** What a worker tells of its job. */
+interface Running {
+  job_id?: string | null | undefined;
+  attempt?: number | null | undefined;
+}
+
+/** Commands for a worker that was just heard. */
+export function commandsFor(heard: Heard, running: Running): Command[] {
+  const commands: Command[] = [];
+  if (heard.draining) commands.push({ type: "drain" });
+  if (heard.held_cancelled && heard.held_job_id !== null) {
+    commands.push({ type: "cancel_job", job_id: heard.held_job_id });
+  }
+  if (running.job_id && !holds(heard, running)) {
+    commands.push({ type: "job_lost", job_id: running.job_id });
+  }
+  return commands;
+}
+
+/** Whether the worker holds the attempt that it says it runs. */
+export const holds = (heard: Heard, { job_id, attempt }: Running): boolean =>
+  heard.held_job_id === job_id && (attempt == null || heard.held_attempt === attempt);

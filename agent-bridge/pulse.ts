@@ -1,0 +1,52 @@
+import { Batcher } from "../infra/batcher";
+import type { Context } from "../infra/context";
+import { type Heard, type Heartbeat, recordHeartbeats } from "../infra/database/heartbeats";
+import { reportProgress } from "../infra/database/jobs";
+import { holds } from "./commands";
+
+/** Nobody waits for a heartbeat's answer, so many of them share one write. */
+const WINDOW_MS = 50;
+const MAX_BATCH = 500;
+
+export interface Beat extends Heartbeat {
+  /** What the worker says it runs, and how far it is. */
+  jobId: string | null;
+  attempt: number | null;
+  progress: number | null;
+}
+
+/** Writes the heartbeats of all workers that this process hears, a batch at a time. */
+export class Pulse {
+  private readonly beats: Batcher<Beat, Heard | undefined>;
+
+  constructor(private readonly ctx: Context) {
+    this.beats = new Batcher((beats) => this.record(beats), WINDOW_MS, MAX_BATCH);
+  }
+
+  /** How the worker stands now; undefined when its owner has not registered it. */
+  async hear(beat: Beat): Promise<Heard | undefined> {
+    return await this.beats.add(beat);
+  }
+
+  private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
+    // Of two heartbeats of one worker the later one counts; both hear the same.
+    const latest = new Map(beats.map((beat) => [keyOf(beat.workerId, beat.userId), beat]));
+    const rows = await recordHeartbeats(this.ctx.pool, [...latest.values()]);
+    const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
+    const progress = [...latest].flatMap(([key, beat]) => {
+      const row = heard.get(key);
+      const running = { job_id: beat.jobId, attempt: beat.attempt };
+      if (!row || beat.jobId === null || beat.progress === null || !holds(row, running)) return [];
+      return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
+    });
+    if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
+    // Alive again, and perhaps parked all the while.
+    if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
+      this.ctx.signals.queueChanged();
+    }
+    return beats.map((beat) => heard.get(keyOf(beat.workerId, beat.userId)));
+  }
+}
+
+/** Another tenant may name a worker of this id too, in vain. */
+const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;

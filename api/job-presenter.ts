@@ -1,0 +1,84 @@
+import {
+  betweenAttempts,
+  explainPending,
+  type FleetMember,
+  type PendingReason,
+  type QueuedShape,
+} from "../core/pending-reason";
+import type { Context } from "../infra/context";
+import type { JobRow } from "../infra/database/jobs";
+import { listQueued, readFleet, readQueue } from "../infra/database/queue-view";
+import { type Job, presentJob } from "./present-job";
+
+/** Fleet and queue are read anew after so long, however many jobs are asked for. */
+const VIEW_MS = 1_000;
+
+interface View {
+  fleet: FleetMember[];
+  queue: QueuedShape[];
+}
+
+/** Shows jobs as the API does: with the reason why one waits, where it does. */
+export class JobPresenter {
+  private view: Promise<View> | undefined;
+  private readMs = 0;
+
+  constructor(private readonly ctx: Context) {}
+
+  async presentOne(row: JobRow): Promise<Job> {
+    return presentJob(row, (await this.reasonsOf([row])).get(row.job_id));
+  }
+
+  async present<Row extends JobRow>(rows: Row[]): Promise<(row: Row) => Job> {
+    const reasons = await this.reasonsOf(rows);
+    return (row) => presentJob(row, reasons.get(row.job_id));
+  }
+
+  private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {
+    const waiting = rows.filter(isWaiting);
+    if (waiting.length === 0) return new Map();
+    const ids = waiting.map((job) => job.job_id);
+    const queued = new Map(
+      (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
+    );
+    const { fleet, queue } = await this.look();
+    return new Map(
+      waiting.map((job) => {
+        const queuedAt = queued.get(job.job_id);
+        if (queuedAt === undefined) return [job.job_id, betweenAttempts(job.attempts)];
+        const wants = {
+          jobId: job.job_id,
+          userId: job.user_id,
+          priority: job.priority,
+          queuedAt,
+          gpuCount: job.req_gpu_count,
+          gpuTokens: job.req_gpu_tokens,
+          memoryGb: job.req_memory_gb,
+          tags: job.req_tags,
+        };
+        return [job.job_id, explainPending(wants, fleet, queue)];
+      }),
+    );
+  }
+
+  private look(): Promise<View> {
+    const nowMs = this.ctx.clock.nowMs();
+    if (!this.view || nowMs - this.readMs > VIEW_MS) {
+      this.readMs = nowMs;
+      this.view = this.read();
+      // The next one asks again.
+      this.view.catch(() => {
+        this.view = undefined;
+      });
+    }
+    return this.view;
+  }
+
+  private async read(): Promise<View> {
+    const [fleet, queue] = await Promise.all([readFleet(this.ctx.pool), readQueue(this.ctx.pool)]);
+    return { fleet, queue };
+  }
+}
+
+const isWaiting = (job: JobRow): boolean =>
+  job.status === "pending" || job.status === "provisioning_worker";

@@ -1,0 +1,208 @@
+import { type FleetWorker, type Holding, mayRun, sharesHeld } from "./matching";
+import { fits, type Requirements } from "./requirements";
+import type { WorkerStatus } from "./states";
+
+/** Why a job waits, from what keeps it longest to what keeps it shortest. */
+export const PENDING_CODES = [
+  "no_worker",
+  "no_worker_fits",
+  "no_worker_available",
+  "provisioning",
+  "over_share",
+  "workers_busy",
+  "between_attempts",
+  "scheduling",
+] as const;
+
+export interface PendingReason {
+  code: (typeof PENDING_CODES)[number];
+  message: string;
+  /** The nearest unmet requirement, where no worker fits. */
+  requirement: { name: string; needed: string | number; available: string | number | null } | null;
+  /** 1 is next. Null where no queue is waited in, or it is longer than was looked at. */
+  queue_position: number | null;
+}
+
+/** A worker as the queue sees it. */
+export interface FleetMember extends FleetWorker {
+  gpuName: string;
+  status: WorkerStatus;
+  statusReason: string | null;
+  draining: boolean;
+  /** It is parked, or asked lately. */
+  asks: boolean;
+  /** The tenant that it works for, if it is shared and busy. */
+  serves: string | null;
+}
+
+/** The queued jobs of one tenant that need the same, in order: the first of them, where there are many. */
+export interface QueuedShape extends Requirements {
+  userId: string;
+  jobs: { jobId: string; priority: number; queuedAt: number }[];
+  hasMore: boolean;
+}
+
+export interface WaitingJob extends Requirements {
+  jobId: string;
+  userId: string;
+  priority: number;
+  queuedAt: number;
+}
+
+/** Why this job is not running yet, by the rules of matching.ts, said to its owner. */
+export function explainPending(
+  job: WaitingJob,
+  fleet: FleetMember[],
+  queue: QueuedShape[],
+): PendingReason {
+  const visible = fleet.filter((worker) => worker.shared || worker.userId === job.userId);
+  const fitting = visible.filter((worker) => fits(job, worker));
+  const settingUp = fitting.filter((worker) => worker.status === "bootstrapping");
+  const working = fitting.filter(
+    (worker) => (worker.status === "idle" || worker.status === "busy") && !worker.draining,
+  );
+  if (working.length === 0) {
+    const [coming] = settingUp;
+    if (coming) return reason("provisioning", `${nameFor(job, coming)} is being set up for it`);
+    if (fitting.length > 0) return noneAvailable(job, fitting);
+    const alive = visible.filter((worker) => worker.status !== "dead");
+    if (alive.length === 0) return reason("no_worker", "no worker is registered");
+    return noneFits(job, alive);
+  }
+  if (working.some((worker) => worker.status === "idle" && worker.asks)) {
+    return reason("scheduling", "a worker that fits is idle; it is assigned in a moment");
+  }
+  const { position, overtaken } = place(job, working, fleet, queue);
+  const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
+  if (overtaken > 0) {
+    const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
+    return { ...reason("over_share", message), queue_position: position };
+  }
+  const nth = position === null ? "far back in the queue" : `number ${position} in the queue`;
+  return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
+}
+
+/** Its last attempt has ended and the next is not queued yet: Temporal decides that, and is slow or away. */
+export const betweenAttempts = (attempts: number): PendingReason =>
+  reason("between_attempts", `attempt ${attempts} has ended; the next one is about to be queued`);
+
+const busyWorkers = (count: number): string => `all ${count} workers that fit are busy`;
+
+const reason = (code: PendingReason["code"], message: string): PendingReason => ({
+  code,
+  message,
+  requirement: null,
+  queue_position: null,
+});
+
+function noneAvailable(job: WaitingJob, fitting: FleetMember[]): PendingReason {
+  const states = fitting.slice(0, 3).map((worker) => {
+    const { draining, status, statusReason } = worker;
+    const isOwn = worker.userId === job.userId;
+    const why = isOwn && statusReason !== null ? ` (${statusReason})` : "";
+    return `${nameFor(job, worker)} is ${draining && status !== "dead" ? "draining" : status}${why}`;
+  });
+  const more = fitting.length > states.length ? `, and ${fitting.length - states.length} more` : "";
+  return reason(
+    "no_worker_available",
+    `workers that fit are not in service: ${states.join(", ")}${more}`,
+  );
+}
+
+/** Only its owner knows a worker by its name. */
+const nameFor = (job: WaitingJob, worker: FleetMember): string =>
+  worker.userId === job.userId ? worker.workerId : "a shared worker";
+
+/** By the worker that lacks least, the most capable of these. */
+function noneFits(job: WaitingJob, workers: FleetMember[]): PendingReason {
+  const [nearest] = workers
+    .map((worker) => ({ worker, unmet: unmetBy(worker, job) }))
+    .sort(
+      (a, b) =>
+        a.unmet.length - b.unmet.length ||
+        b.worker.gpuCount - a.worker.gpuCount ||
+        b.worker.memoryGb - a.worker.memoryGb,
+    );
+  const requirement = nearest?.unmet[0] ?? null;
+  if (!nearest || !requirement) throw new Error("a worker that fits was said not to");
+  const { name, needed, available } = requirement;
+  const message = `needs ${UNITS[name]?.(needed) ?? needed}; the nearest worker has ${
+    available === null ? "none" : available
+  }`;
+  return { ...reason("no_worker_fits", message), requirement };
+}
+
+type Unmet = NonNullable<PendingReason["requirement"]>;
+
+const UNITS: Record<string, (needed: string | number) => string> = {
+  gpu: (needed) => (needed === 1 ? "a GPU" : `${needed} GPUs`),
+  gpu_type: (needed) => `a GPU of type ${needed}`,
+  memory_gb: (needed) => `${needed} GB of GPU memory`,
+  tags: (needed) => `a worker tagged ${needed}`,
+};
+
+function unmetBy(worker: FleetMember, needs: Requirements): Unmet[] {
+  const unmet: Unmet[] = [];
+  const lacking = needs.tags.filter((tag) => !worker.tags.includes(tag));
+  if (worker.gpuCount < needs.gpuCount) {
+    unmet.push({ name: "gpu", needed: needs.gpuCount, available: worker.gpuCount });
+  }
+  if (!needs.gpuTokens.every((token) => worker.gpuTokens.includes(token))) {
+    unmet.push({ name: "gpu_type", needed: needs.gpuTokens.join(" "), available: worker.gpuName });
+  }
+  if (worker.memoryGb < needs.memoryGb) {
+    unmet.push({ name: "memory_gb", needed: needs.memoryGb, available: worker.memoryGb });
+  }
+  if (lacking.length > 0) {
+    const carried = worker.tags.length > 0 ? worker.tags.join(", ") : null;
+    unmet.push({ name: "tags", needed: lacking.join(", "), available: carried });
+  }
+  return unmet;
+}
+
+/**
+ * Where the job stands among those that want one of the same workers, if tenants were served in turn
+ * from now on; and how many shared workers its tenant holds, if that lets later jobs go first.
+ */
+function place(
+  job: WaitingJob,
+  wanted: FleetMember[],
+  fleet: FleetMember[],
+  queue: QueuedShape[],
+): { position: number | null; overtaken: number } {
+  const isEarlier = (other: QueuedShape["jobs"][number]): boolean =>
+    other.queuedAt < job.queuedAt || (other.queuedAt === job.queuedAt && other.jobId < job.jobId);
+  const rivals = new Map<string, QueuedShape["jobs"]>();
+  let higher = 0;
+  for (const shape of queue) {
+    if (!wanted.some((worker) => mayRun(shape, worker))) continue;
+    const isOwn = shape.userId === job.userId && fits(shape, job) && fits(job, shape);
+    if (isOwn && shape.hasMore && !shape.jobs.some(({ jobId }) => jobId === job.jobId)) {
+      return { position: null, overtaken: 0 };
+    }
+    const others = shape.jobs.filter(({ jobId }) => jobId !== job.jobId);
+    higher += others.filter(({ priority }) => priority > job.priority).length;
+    const equals = others.filter(({ priority }) => priority === job.priority);
+    rivals.set(shape.userId, [...(rivals.get(shape.userId) ?? []), ...equals]);
+  }
+  const own = (rivals.get(job.userId) ?? []).filter(isEarlier).length;
+  const holdings = fleet.flatMap((worker): Holding[] =>
+    worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
+  );
+  const [least] = wanted
+    .filter((worker) => worker.shared)
+    .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
+  const held = (userId: string): number => (least ? sharesHeld(userId, least, holdings) : 0);
+  let ahead = higher + own;
+  let overtaken = 0;
+  for (const [userId, jobs] of rivals) {
+    if (userId === job.userId) continue;
+    // Their n-th goes before ours while they hold fewer by then, or as many and it is older.
+    const turns = held(job.userId) + own - held(userId);
+    const earlier = jobs.filter(isEarlier).length;
+    const before = Math.max(0, Math.min(jobs.length, turns));
+    ahead += before + (turns >= 0 && earlier > before ? 1 : 0);
+    if (held(userId) < held(job.userId) && earlier < jobs.length) overtaken = held(job.userId);
+  }
+  return { position: ahead + 1, overtaken };
+}

@@ -1,0 +1,120 @@
+import type { WorkerStatus } from "../../core/states";
+import { all, execute, type Queryable } from "./pool";
+
+export interface Heartbeat {
+  workerId: string;
+  userId: string;
+  util: number | null;
+  memUsed: number | null;
+  memTotal: number | null;
+  /** The worker's own word that it can't work. */
+  errorReason: string | null;
+}
+
+/** How a worker stands that was just heard, and what it holds. */
+export interface Heard {
+  worker_id: string;
+  user_id: string;
+  status: WorkerStatus;
+  was: WorkerStatus;
+  draining: boolean;
+  held_job_id: string | null;
+  held_attempt: number | null;
+  /** The job that it holds is cancelled. */
+  held_cancelled: boolean;
+}
+
+/**
+ * Takes heartbeats of many workers, at most one of each, in one statement. A dead worker that is heard
+ * again is alive; a decommissioned one is not. Whoever is not in the answer is not registered so.
+ */
+export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promise<Heard[]> {
+  const column = <K extends keyof Heartbeat>(key: K) => beats.map((beat) => beat[key]);
+  return await all<Heard>(
+    db,
+    `with given as (
+       select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[], $5::float8[],
+                            $6::text[]) given (worker_id, user_id, util, used, total, reason)),
+     before as materialized (
+       select w.worker_id, w.status from workers w join given g using (worker_id, user_id)
+       order by w.worker_id for no key update of w),
+     heard as (
+       update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
+              util = g.util, mem_used = g.used, mem_total = g.total,
+              status = case when w.decommissioned_at is not null then w.status
+                            when w.status = 'dead' and w.error_code is not null then 'error'
+                            when w.status = 'dead' then 'idle'
+                            when g.reason is not null and w.status = 'idle' then 'error'
+                            else w.status end,
+              status_reason = case when w.status = 'dead' and w.error_code is null
+                                        and w.decommissioned_at is null then g.reason
+                                   else coalesce(g.reason, w.status_reason) end,
+              error_code = case when g.reason is not null and w.status = 'idle' then 'reported'
+                                else w.error_code end
+       from given g, before b
+       where w.worker_id = b.worker_id and g.worker_id = b.worker_id
+       returning w.worker_id, w.user_id, w.status, b.status as was, w.draining)
+     select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
+            a.cancel_by is not null as held_cancelled
+     from heard h left join attempts a
+       on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
+    [
+      column("workerId"),
+      column("userId"),
+      column("util"),
+      column("memUsed"),
+      column("memTotal"),
+      column("errorReason"),
+    ],
+  );
+}
+
+/** What is watched of each worker: numbers that stand still while it is silent, or deaf. */
+export interface Pulse {
+  worker_id: string;
+  heartbeat_seq: number;
+  /** Null while it need not ask: it has a job, or takes none. */
+  poll_seq: number | null;
+}
+
+/** Workers whose silence is watched: heard at least once and not dead yet. */
+export async function listPulses(db: Queryable): Promise<Pulse[]> {
+  return await all<Pulse>(
+    db,
+    `select worker_id, heartbeat_seq,
+            case when status = 'idle' and not draining then poll_seq end as poll_seq
+     from workers where status in ('idle', 'busy', 'error') and heartbeat_seq > 0`,
+  );
+}
+
+/** Marks a worker dead if it has not been heard since `seq`. Its offer stands: it may be parked, and revive. */
+export async function markDead(
+  db: Queryable,
+  workerId: string,
+  seq: number,
+  reason: string,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update workers set status = 'dead', status_reason = $3
+     where worker_id = $1 and heartbeat_seq = $2 and status in ('idle', 'busy', 'error')`,
+    [workerId, seq, reason],
+  );
+  return changed === 1;
+}
+
+/** Flags a worker that is heard and idle, and has not asked for work since `seq`. */
+export async function markDeaf(
+  db: Queryable,
+  workerId: string,
+  seq: number,
+  reason: string,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update workers set status = 'error', error_code = 'unresponsive', status_reason = $3
+     where worker_id = $1 and poll_seq = $2 and status = 'idle' and not draining`,
+    [workerId, seq, reason],
+  );
+  return changed === 1;
+}

@@ -1,0 +1,55 @@
+import { deservesAnotherAttempt } from "../../core/states";
+import { attemptEndOf, lockLatestAttempt } from "../database/attempts";
+import { failJob, lockJob, requestCancel } from "../database/jobs";
+import type { Queryable } from "../database/pool";
+import type { Viewer } from "../database/viewer";
+import { lockWorker, releaseUnfetched } from "../database/workers";
+import { concludeAttempt } from "./conclude-attempt";
+
+export type Cancelling =
+  /** It is over; the attempt, if one was waiting, owes its end to Temporal. */
+  | { answer: "ended"; owed?: { jobId: string; attempt: number } }
+  /** A worker runs it, and is told; it ends within the grace. */
+  | { answer: "requested" }
+  /** Its end is decided already, but not written yet. */
+  | { answer: "finalising" }
+  | { answer: "finished" }
+  | { answer: "unknown" };
+
+/**
+ * Cancels a job in whatever state it is, in the caller's transaction. What no worker runs ends here;
+ * what one runs ends with its worker's word, or after the grace by the fleet monitor. Temporal is not
+ * asked: it follows.
+ */
+export async function cancelJob(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+  graceS: number,
+): Promise<Cancelling> {
+  const job = await lockJob(db, jobId);
+  if (!job || (viewer !== null && job.user_id !== viewer)) return { answer: "unknown" };
+  if (job.status === "completed" || job.status === "failed") return { answer: "finished" };
+  const attempt = await lockLatestAttempt(db, jobId);
+  if (!attempt) throw new Error(`${jobId} has no attempt`);
+
+  const end = attemptEndOf(attempt);
+  if (end) {
+    const another = deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
+    if (!another) return { answer: "finalising" };
+    await requestCancel(db, jobId, attempt.attempt, graceS);
+    await failJob(db, jobId, attempt.attempt, "cancelled", "cancelled before its next attempt");
+    return { answer: "ended" };
+  }
+  await requestCancel(db, jobId, attempt.attempt, graceS);
+  if (attempt.state === "running") return { answer: "requested" };
+  await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
+    outcome: "cancelled",
+    error: "cancelled before a worker had it",
+  });
+  if (attempt.worker_id !== null) {
+    await lockWorker(db, attempt.worker_id);
+    await releaseUnfetched(db, attempt.worker_id);
+  }
+  return { answer: "ended", owed: { jobId, attempt: attempt.attempt } };
+}

@@ -1,0 +1,64 @@
+import type { Usage } from "../../core/pricing";
+import type { Outcome } from "../../core/states";
+import { NO_USAGE } from "../../core/usage";
+import {
+  type AttemptEnding,
+  type AttemptRow,
+  endAttempt,
+  measureGpuHours,
+} from "../database/attempts";
+import { failJob, type JobRow, returnToPending } from "../database/jobs";
+import type { Queryable } from "../database/pool";
+
+/** For how long the process that ended an attempt alone may tell Temporal, in seconds. */
+const OUTCOME_LEASE_S = 5;
+
+export type Conclusion = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
+
+/**
+ * Ends a live attempt, and does to its job what follows from that at once, whatever Temporal does: a
+ * timeout or cancel fails it, a lost attempt puts it back in the queue. A cancelled job's attempt ends
+ * `cancelled`, whatever ended it. Call with the locks of job and attempt.
+ */
+export async function concludeAttempt(
+  db: Queryable,
+  job: JobRow,
+  attempt: AttemptRow,
+  how: Conclusion,
+): Promise<Outcome> {
+  const ending = job.cancel_requested_at === null ? how : await cancelled(db, attempt, how);
+  await endAttempt(db, {
+    ...ending,
+    jobId: job.job_id,
+    attempt: attempt.attempt,
+    leaseS: OUTCOME_LEASE_S,
+  });
+  switch (ending.outcome) {
+    case "timeout":
+    case "cancelled":
+      await failJob(db, job.job_id, attempt.attempt, ending.outcome);
+      break;
+    case "worker_lost":
+      if (job.attempts < job.max_attempts) await returnToPending(db, job.job_id);
+      break;
+    case "completed":
+    case "failed":
+      break;
+  }
+  return ending.outcome;
+}
+
+/** What was used up to the cancel is kept, with the measured GPU time where the worker tells none. */
+async function cancelled(db: Queryable, attempt: AttemptRow, how: Conclusion): Promise<Conclusion> {
+  const kept = { metrics: how.metrics ?? null, logsUri: how.logsUri ?? null };
+  const said = how.outcome === "cancelled" ? how.error : undefined;
+  const base = { ...kept, outcome: "cancelled", error: said ?? "cancelled" } as const;
+  if (attempt.state !== "running") return base;
+  const told: Usage = how.usage ?? NO_USAGE;
+  const gpuHours = told.gpu_hours || (await measureGpuHours(db, attempt.job_id, attempt.attempt));
+  return {
+    ...base,
+    usage: { ...told, gpu_hours: gpuHours },
+    resultDigest: how.resultDigest ?? null,
+  };
+}

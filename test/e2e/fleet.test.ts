@@ -1,0 +1,253 @@
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, isOffered, untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
+import type { TestWorker } from "../support/test-worker";
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: "3",
+    FORGE_DEAF_AFTER_S: "2",
+    FORGE_ASSIGNMENT_TIMEOUT_S: "5",
+  });
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+interface Shown {
+  status: string;
+  status_reason: string | null;
+  error_code: string | null;
+  draining: boolean;
+}
+
+const show = async (id: string): Promise<Shown> => await forge.admin.get(`/api/workers/${id}`);
+
+const until = (id: string, wanted: Partial<Shown>): Promise<Shown> =>
+  waitFor(`${id} to be ${JSON.stringify(wanted)}`, async () => {
+    const worker = await show(id);
+    const keys = Object.keys(wanted) as (keyof Shown)[];
+    return keys.every((key) => worker[key] === wanted[key]) && worker;
+  });
+
+/** Each job goes to the only worker that is offered. */
+async function fail(worker: TestWorker): Promise<void> {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await worker.fail(await worker.take());
+  await untilEnded(forge.user, job_id);
+}
+
+async function succeed(worker: TestWorker): Promise<void> {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await worker.complete(await worker.take());
+  await untilEnded(forge.user, job_id);
+}
+
+describe("drain", () => {
+  test("lets the worker finish its job, and gives it no other", async () => {
+    const worker = await forge.worker("d-busy");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    expect(await forge.user.call("POST", "/api/workers/d-busy/drain")).toMatchObject({
+      status: 202,
+      body: { status: "busy", draining: true },
+    });
+    expect((await worker.heartbeat()).commands).toEqual([{ type: "drain" }]);
+    await worker.complete(job);
+    await untilEnded(forge.user, job_id);
+    const { job_id: next } = await forge.user.submit("audit", AUDIT);
+    expect(await worker.ask()).toEqual({ job_id: null, commands: [{ type: "drain" }] });
+    const other = await forge.worker("d-other");
+    const handed = await other.take();
+    expect(handed.job_id).toBe(next);
+    await other.complete(handed);
+    await untilEnded(forge.user, next);
+  });
+
+  test("ends the parked poll, in another process too", async () => {
+    const elsewhere = await forge.stack.startAnotherServer();
+    const worker = await forge.worker("d-parked");
+    const poll = worker.ask(30);
+    await waitFor("the poll to be parked", () => isOffered(forge.ctx.pool, "d-parked"));
+    const asked = performance.now();
+    await fetch(`${elsewhere}/api/workers/d-parked/drain`, {
+      method: "POST",
+      headers: { "x-service-api-key": forge.stack.keys.userKey },
+    });
+    expect(await poll).toEqual({ job_id: null, commands: [{ type: "drain" }] });
+    expect(performance.now() - asked).toBeLessThan(2_000);
+  });
+
+  test("ends with another boot, and not with the same one", async () => {
+    const worker = await forge.worker("d-again");
+    await worker.register(undefined, { boot_id: "one" });
+    await forge.user.post("/api/workers/d-again/drain", {});
+    await worker.register(undefined, { boot_id: "one" });
+    expect((await show("d-again")).draining).toBe(true);
+    await worker.register(undefined, { boot_id: "two" });
+    expect((await show("d-again")).draining).toBe(false);
+  });
+});
+
+describe("decommission", () => {
+  test("loses the worker's job to another, and tells its agent to leave", async () => {
+    const worker = await forge.worker("x-busy");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    expect(await forge.user.call("DELETE", "/api/workers/x-busy")).toMatchObject({
+      status: 200,
+      body: { worker_id: "x-busy", decommissioned: true },
+    });
+    expect(await worker.heartbeat({ job_id, attempt: 1 })).toEqual({
+      worker_id: "x-busy",
+      status: "dead",
+      commands: [{ type: "drain" }, { type: "job_lost", job_id }],
+    });
+    expect((await worker.complete(job)).status).toBe(409);
+    expect((await forge.user.call("GET", "/api/workers/x-busy")).status).toBe(404);
+    const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
+    expect(workers.map((each) => each.worker_id)).not.toContain("x-busy");
+    const heir = await forge.worker("x-heir");
+    const handed = await heir.take();
+    expect(handed).toMatchObject({ job_id, attempt: 2 });
+    await heir.complete(handed);
+    await untilEnded(forge.user, job_id);
+    // Started anew, on purpose.
+    expect((await worker.register()).status).toBe(201);
+    expect((await show("x-busy")).status).toBe("idle");
+  });
+
+  test("of another tenant's worker is a 404", async () => {
+    const other = await createTenant(forge, "other");
+    await forge.worker("x-mine");
+    for (const [method, path] of [
+      ["DELETE", "/api/workers/x-mine"],
+      ["POST", "/api/workers/x-mine/drain"],
+    ] as const) {
+      expect((await other.user.call(method, path)).status).toBe(404);
+    }
+    expect((await show("x-mine")).draining).toBe(false);
+  });
+});
+
+describe("error", () => {
+  test("is where a worker goes that heartbeats and does not ask; it leaves it by asking", async () => {
+    const worker = await forge.worker("e-deaf");
+    worker.beat();
+    expect(await until("e-deaf", { status: "error" })).toMatchObject({
+      error_code: "unresponsive",
+      status_reason: "it heartbeats, but has not asked for work for 2 s",
+    });
+    await forge.user.submit("audit", AUDIT).then(async ({ job_id }) => {
+      const handed = await worker.take();
+      expect(handed.job_id).toBe(job_id);
+      await worker.complete(handed);
+      await untilEnded(forge.user, job_id);
+    });
+    worker.silence();
+  });
+
+  test("is not where one goes that is parked, busy or drained", async () => {
+    const parked = await forge.worker("e-parked");
+    const drained = await forge.worker("e-drained");
+    const busy = await forge.worker("e-busy");
+    const all = [parked, drained, busy];
+    for (const worker of all) worker.beat();
+    await forge.user.post("/api/workers/e-drained/drain", {});
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await busy.take();
+    // Asks every second, as an agent does whose polls are short.
+    let open = true;
+    const polling = (async () => {
+      while (open) await parked.next(1);
+    })();
+    const idler = await forge.worker("e-idler");
+    idler.beat();
+    await until("e-idler", { status: "error" });
+    for (const id of ["e-parked", "e-drained"]) expect((await show(id)).status).toBe("idle");
+    expect((await show("e-busy")).status).toBe("busy");
+    await busy.complete(job);
+    await untilEnded(forge.user, job_id);
+    open = false;
+    await polling;
+    for (const worker of [...all, idler]) worker.silence();
+  });
+
+  test("is where three failures in a row lead while others succeed; not before, and not else", async () => {
+    const bad = await forge.worker("e-failing");
+    const good = await forge.worker("e-good");
+    await fail(bad);
+    await fail(bad);
+    await fail(bad);
+    // Nobody succeeded meanwhile: it may be the jobs.
+    expect((await show("e-failing")).status).toBe("idle");
+    await succeed(good);
+    await fail(bad);
+    expect(await show("e-failing")).toMatchObject({
+      status: "error",
+      error_code: "failing",
+      status_reason: "4 attempts in a row failed or were lost here while other workers succeeded",
+    });
+    // Asking for work is not enough; registering again is, and the count begins anew.
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    expect(await bad.next()).toBeUndefined();
+    await good.complete(await good.take());
+    await untilEnded(forge.user, job_id);
+    expect((await bad.register()).body).toMatchObject({ status: "idle" });
+    await fail(bad);
+    await succeed(bad);
+    await fail(bad);
+    await succeed(good);
+    await fail(bad);
+    expect((await show("e-failing")).status).toBe("idle");
+  });
+
+  test("is where a worker goes that loses three jobs by restarting, until it restarts once more", async () => {
+    const worker = await forge.worker("e-crashing");
+    const good = await forge.worker("e-fine");
+    for (const n of [1, 2, 3]) {
+      const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 1 });
+      await worker.take();
+      const answer = await worker.register(undefined, { boot_id: `boot-${n}` });
+      expect(answer.body).toMatchObject({ status: n === 3 ? "error" : "idle" });
+      await untilEnded(forge.user, job_id);
+      if (n < 3) await succeed(good);
+    }
+    await worker.register(undefined, { boot_id: "boot-4" });
+    expect((await show("e-crashing")).status).toBe("idle");
+  });
+
+  test("reported by the worker itself stays until an admin resets it", async () => {
+    const worker = await forge.worker("e-broken");
+    await worker.heartbeat({ status: "error", reason: "no CUDA device" });
+    expect(await show("e-broken")).toMatchObject({
+      status: "error",
+      error_code: "reported",
+      status_reason: "no CUDA device",
+    });
+    await worker.heartbeat();
+    await worker.next();
+    expect((await show("e-broken")).status).toBe("error");
+    const asUser = await forge.user.call("POST", "/api/workers/e-broken/reset");
+    expect(asUser.status).toBe(403);
+    expect(await forge.admin.call("POST", "/api/workers/e-broken/reset")).toMatchObject({
+      status: 200,
+      body: { status: "idle", status_reason: null, error_code: null },
+    });
+  });
+
+  test("survives death: a benched worker that is heard again is benched still", async () => {
+    const worker = await forge.worker("e-undead");
+    await worker.heartbeat({ status: "error", reason: "ECC errors" });
+    await until("e-undead", { status: "dead" });
+    expect((await worker.heartbeat()).status).toBe("error");
+  });
+});
