@@ -8,7 +8,13 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from forge_agent.config import AgentConfig
-from forge_agent.control_plane import ControlPlane, ControlPlaneAway, NotRegistered, Refused
+from forge_agent.control_plane import (
+    ControlPlane,
+    ControlPlaneAway,
+    KeyRefused,
+    NotRegistered,
+    Refused,
+)
 
 Answer = tuple[int, bytes]
 
@@ -46,7 +52,8 @@ def _error(status: int, code: str) -> Answer:
     [
         (_error(404, "worker_not_registered"), NotRegistered),
         (_error(409, "stale_attempt"), Refused),
-        (_error(403, "invalid_api_key"), Refused),
+        (_error(403, "insufficient_scope"), Refused),
+        (_error(403, "invalid_api_key"), KeyRefused),
         (_error(503, "unavailable"), ControlPlaneAway),
         (_error(429, "rate_limited"), ControlPlaneAway),
         ((502, b"<html>Bad gateway</html>"), ControlPlaneAway),

@@ -45,6 +45,10 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
   const ctx = createContext(config, createLogger("silent"));
   const workerApi = (): ApiClient => new ApiClient(stack.apiUrl, stack.keys.workerKey);
   const proveInvariants = async (): Promise<void> => {
+    // A cancelled job has ended before its workflow knows.
+    await waitFor("nothing to be owed", async () => {
+      return (await all(ctx.pool, "select from outbox")).length === 0;
+    });
     const violations = await checkInvariants({ ...ctx, storeDir: stack.storeDir });
     if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
   };
@@ -60,10 +64,6 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
     },
     proveInvariants,
     async settle() {
-      // A cancelled job has ended before its workflow knows.
-      await waitFor("nothing to be owed", async () => {
-        return (await all(ctx.pool, "select from outbox")).length === 0;
-      });
       await proveInvariants();
       await execute(ctx.pool, "update workers set available_until = null");
     },

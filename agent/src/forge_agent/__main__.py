@@ -8,7 +8,6 @@ from .agent import Agent
 from .config import AgentConfig, ConfigError
 from .control_plane import KeyRefused, Refused
 
-
 EXIT_KEY_REFUSED = 77
 """EX_NOPERM: starting it again is of no use, and its service does not."""
 

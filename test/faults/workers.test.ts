@@ -1,0 +1,213 @@
+import { connect, type Socket } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Job } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
+
+/** Everything that workers and the network between do to a job. */
+const TIMEOUT_S = 4;
+const GRACE_S = 2;
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
+    FORGE_CANCEL_GRACE_S: String(GRACE_S),
+  });
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const workerStatus = async (id: string): Promise<string> =>
+  (await forge.user.get<{ status: string }>(`/api/workers/${id}`)).status;
+
+describe("a worker that is silent", () => {
+  test(`for ${TIMEOUT_S - 1} s keeps its attempt`, async () => {
+    const worker = await forge.worker("blip");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    for (let blip = 1; blip <= 2; blip++) {
+      await worker.heartbeat({ job_id, attempt: 1 });
+      await sleep((TIMEOUT_S - 1) * 1000);
+      expect(await worker.heartbeat({ job_id, attempt: 1 })).toMatchObject({
+        status: "busy",
+        commands: [],
+      });
+    }
+    expect((await worker.complete(job)).status).toBe(200);
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "completed",
+      attempts: 1,
+    });
+  });
+
+  test("for longer loses it; another gets it, and what the first says then changes nothing", async () => {
+    const zombie = await forge.worker("zombie");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const lost = await zombie.take();
+    const heir = await forge.worker("heir");
+    heir.beat();
+    const handed = await heir.take();
+    expect(handed).toMatchObject({ job_id, attempt: 2 });
+    expect(await workerStatus("zombie")).toBe("dead");
+    expect(await zombie.heartbeat({ job_id, attempt: 1 })).toMatchObject({
+      status: "idle",
+      commands: [{ type: "job_lost", job_id }],
+    });
+    expect(await zombie.complete(lost, { result: { dataset_id: "ds_zombie" } })).toMatchObject({
+      status: 409,
+      body: { error: { code: "stale_attempt" } },
+    });
+    expect((await heir.complete(handed, { result: { dataset_id: "ds_heir" } })).status).toBe(200);
+    heir.silence();
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "completed",
+      attempts: 2,
+      worker_id: "heir",
+      result: { dataset_id: "ds_heir" },
+    });
+  });
+
+  test("on the last attempt fails the job: worker_lost", async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    for (const attempt of [1, 2, 3]) {
+      const mortal = await forge.worker(`mortal-${attempt}`);
+      mortal.beat();
+      expect(await mortal.take(40)).toMatchObject({ job_id, attempt });
+      mortal.silence();
+    }
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "failed",
+      error_code: "worker_lost",
+      attempts: 3,
+    });
+  });
+});
+
+describe("an answer that is lost", () => {
+  test("of next_job: asking again gives the same job and attempt", async () => {
+    const worker = await forge.worker("unheard");
+    const socket = await rawPoll("unheard", 30);
+    await waitFor("the poll to be parked", () => isOffered(forge.ctx.pool, "unheard"));
+    // The answer is on its way, and nobody reads it.
+    socket.pause();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await untilStatus(forge.user, job_id, ["running"]);
+    socket.destroy();
+    const handed = await worker.take();
+    expect(handed).toMatchObject({ job_id, attempt: 1 });
+    await worker.complete(handed);
+    expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
+  });
+
+  test("of job_result: sent again, ten times at once, it is accepted once", async () => {
+    const worker = await forge.worker("stammer");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    const answers = await Promise.all(Array.from({ length: 10 }, () => worker.complete(job)));
+    expect(answers.map((answer) => answer.status)).toEqual(Array(10).fill(200));
+    await untilEnded(forge.user, job_id);
+    expect((await worker.complete(job)).status).toBe(200);
+  });
+});
+
+describe("cancel while Temporal is away", () => {
+  test("frees a deaf worker within the grace, and the job has ended; Temporal follows", async () => {
+    const worker = await forge.worker("away-deaf");
+    worker.beat();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await worker.take();
+    await forge.stack.temporal?.kill();
+    const asked = performance.now();
+    await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
+    expect(await workerStatus("away-deaf")).toBe("error");
+    expect(performance.now() - asked).toBeLessThan((GRACE_S + 3) * 1000);
+    worker.silence();
+    await forge.stack.startTemporal();
+    // settle() proves that both agree.
+  }, 60_000);
+
+  test("ends a queued job at once, and its workflow when Temporal is back", async () => {
+    await forge.stack.temporal?.kill();
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const answer = await forge.user.post<Job>(`/api/jobs/${job_id}/cancel`, {});
+    expect(answer).toMatchObject({ status: "failed", error_code: "cancelled" });
+    await forge.stack.startTemporal();
+  }, 60_000);
+});
+
+test("polls whose clients vanish never take a job: 200 destroyed, then 200 jobs, each run once", async () => {
+  const ids = Array.from({ length: 200 }, (_, n) => `gone-${n}`);
+  const sockets: Socket[] = [];
+  for (const id of ids) {
+    await forge.worker(id);
+    sockets.push(await rawPoll(id, 40));
+  }
+  await waitFor("all polls to be parked", async () => {
+    const rows = await all(
+      forge.ctx.pool,
+      "select from workers where worker_id = any($1) and available_until > now() and status = 'idle'",
+      [ids],
+    );
+    return rows.length === ids.length;
+  });
+  for (const socket of sockets) socket.destroy();
+  const alive = await Promise.all(
+    Array.from({ length: 5 }, async (_, n) => {
+      const worker = await forge.worker(`alive-${n}`);
+      worker.beat(1_000);
+      return worker;
+    }),
+  );
+  let open = true;
+  const working = alive.map(async (worker) => {
+    while (open) {
+      const job = await worker.next(1);
+      if (job) await worker.complete(job);
+    }
+  });
+  const jobs = await Promise.all(ids.map(() => forge.user.submit("audit", AUDIT)));
+  for (const { job_id } of jobs) {
+    const job = await untilEnded(forge.user, job_id, 60_000);
+    expect(job).toMatchObject({ status: "completed", attempts: 1 });
+    expect(job.worker_id).toMatch(/^alive-/);
+  }
+  open = false;
+  await Promise.all(working);
+  for (const worker of alive) worker.silence();
+}, 120_000);
+
+test("a restarted agent that names its job keeps the attempt", async () => {
+  const worker = await forge.worker("faithful");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  await worker.register(undefined, { boot_id: "new", job_id, attempt: job.attempt });
+  expect((await worker.complete(job)).status).toBe(200);
+  expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
+});
+
+/** A poll over a socket of the test's own, sent and left waiting. */
+async function rawPoll(workerId: string, waitSeconds: number): Promise<Socket> {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const socket = connect(Number(port), hostname);
+  await new Promise((resolve, reject) => {
+    socket.once("connect", resolve);
+    socket.once("error", reject);
+  });
+  const body = JSON.stringify({ worker_id: workerId, wait_seconds: waitSeconds });
+  socket.write(
+    `POST /worker/next_job HTTP/1.1\r\nHost: forge\r\nX-Service-Api-Key: ${forge.stack.keys.workerKey}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  return socket;
+}
