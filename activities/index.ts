@@ -1,5 +1,6 @@
 import type { Context } from "../infra/context";
 import { createAttemptActivities } from "./attempts";
+import { createBootstrapActivities } from "./bootstrap";
 import { createFinalActivities } from "./finish";
 
 /** Everything that workflows may do to the world. */
@@ -7,6 +8,7 @@ export function createActivities(ctx: Context) {
   return {
     ...createAttemptActivities(ctx),
     ...createFinalActivities(ctx),
+    ...createBootstrapActivities(ctx),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { Context } from "../infra/context";
 import type { Route } from "../infra/http/route";
 import type { Part } from "../infra/service";
+import { BootstrapStarter } from "./bootstrap-starter";
 import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
 import { jobResultRoute } from "./job-result";
@@ -29,6 +30,12 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
     ],
-    parts: [new Relay(ctx), scheduler, new FleetMonitor(ctx), new Reconciler(ctx)],
+    parts: [
+      new Relay(ctx),
+      scheduler,
+      new FleetMonitor(ctx),
+      new Reconciler(ctx),
+      new BootstrapStarter(ctx),
+    ],
   };
 }

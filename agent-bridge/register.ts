@@ -6,21 +6,30 @@ import type { Context } from "../infra/context";
 import { transaction } from "../infra/database/transaction";
 import { lockWorker, strikeWorker, upsertWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
+import { idempotencyHeader } from "../infra/http/openapi";
 import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { parse } from "../infra/http/validation";
 import { newId } from "../infra/ids";
-
-const WORKER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+import {
+  planAnswer,
+  planBootstrap,
+  registerBySsh,
+  type SshRegistration,
+  sshAnswer,
+  sshRegistration,
+} from "./register-ssh";
+import { tagsField, workerIdField } from "./registration-fields";
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
-const registration = z.object({
-  worker_id: z.string().regex(WORKER_ID, "letters, digits, . _ -; at most 128").optional(),
+const agentForm = z.object({
+  worker_id: workerIdField.optional(),
   gpu: z.object({
     name: z.string().min(1).max(256),
     memory_gb: z.number().min(0).max(100_000),
     count: z.int().min(0).max(1024).optional(),
   }),
-  tags: z.array(z.string().max(128)).max(64).default([]),
+  tags: tagsField,
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /** What the worker still runs: naming it keeps the attempt across a restart. */
@@ -28,10 +37,21 @@ const registration = z.object({
   attempt: z.int().min(1).max(1_000).nullish(),
 });
 
-type Registration = z.output<typeof registration>;
+type Registration = z.output<typeof agentForm>;
+
+const agentAnswer = z.object({
+  worker_id: z.string(),
+  status: z.enum(WORKER_STATUSES),
+  heartbeat_interval_s: z.number(),
+  heartbeat_timeout_s: z.number(),
+});
+
+/** Told apart by what only the SSH form has. */
+const isSshForm = (body: unknown): boolean =>
+  typeof body === "object" && body !== null && "ssh_host" in body;
 
 export function registerRoute(ctx: Context): Route {
-  return route({
+  return route<unknown, Registration | SshRegistration>({
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
     scope: "worker",
@@ -39,8 +59,13 @@ export function registerRoute(ctx: Context): Route {
     operationId: "registerWorker",
     tag: "Worker protocol",
     summary: "Register a worker, or register it again",
+    description:
+      "An agent registers itself. With `ssh_host`, Forge sets the machine up: it connects by SSH, " +
+      "installs what is missing, and starts the agent; that form needs a key of scope `user`.",
+    headers: idempotencyHeader,
     body: {
-      schema: registration,
+      schema: z.union([agentForm, sshRegistration]),
+      parse: (body) => (isSshForm(body) ? parse(sshRegistration, body) : parse(agentForm, body)),
       examples: {
         specification: {
           worker_id: "gpu-box-1",
@@ -52,17 +77,17 @@ export function registerRoute(ctx: Context): Route {
     },
     answers: {
       201: {
-        description: "it may poll; how often it should be heard",
-        schema: z.object({
-          worker_id: z.string(),
-          status: z.enum(WORKER_STATUSES),
-          heartbeat_interval_s: z.number(),
-          heartbeat_timeout_s: z.number(),
-        }),
+        description: "it may poll, and how often it should be heard; or it is being set up",
+        schema: z.union([agentAnswer, sshAnswer]),
       },
+      200: { description: "with `plan`: what would be done", schema: planAnswer },
     },
-    refusals: { 409: ["worker_id_taken"] },
-    async handle({ body: given, principal, request }) {
+    refusals: { 409: ["worker_id_taken", "bootstrap_not_configured"] },
+    async handle(call) {
+      const { body: given, principal, request, reply } = call;
+      if ("ssh_host" in given && given.plan) return planBootstrap(ctx, call, given);
+      reply.code(201);
+      if ("ssh_host" in given) return await registerBySsh(ctx, call, given);
       const workerId = given.worker_id ?? newId("wkr");
       const status = await register(ctx, workerId, given, principal);
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");

@@ -1,5 +1,5 @@
 import type { Context } from "../infra/context";
-import { listAssigned, matchOnce } from "../infra/database/matching";
+import { listAssigned, markProvisioning, matchOnce } from "../infra/database/matching";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { Waiters } from "./waiters";
@@ -80,6 +80,7 @@ export class Scheduler implements Part {
   private async sweepOnce(): Promise<void> {
     await this.nudge();
     await this.wakeAssigned();
+    await markProvisioning(this.ctx.pool);
   }
 
   /** For signals that were missed: one read for all polls parked here. */

@@ -4,6 +4,7 @@ import type { Part } from "../infra/service";
 import { artifactRoutes } from "./artifacts";
 import { authRoutes } from "./auth";
 import { billingRoutes } from "./billing";
+import { bootstrapRoute } from "./bootstrap";
 import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { jobEventRoutes } from "./job-events";
@@ -38,6 +39,7 @@ export function createApi(ctx: Context): Api {
       ...authRoutes(ctx),
       ...userRoutes(ctx),
       ...workerRoutes(ctx),
+      bootstrapRoute(ctx),
     ],
     parts: [watch],
   };

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { NotFound } from "../core/errors";
-import { WORKER_ERROR_CODES, WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
+import { listSteps } from "../infra/database/bootstraps";
+import { revokeKey } from "../infra/database/keys";
 import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
 import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
@@ -10,30 +11,13 @@ import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt"
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import {
+  presentWorker,
+  presentWorkerDetail,
+  workerDetailSchema,
+  workerSchema,
+} from "./present-worker";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
-
-const workerSchema = z
-  .object({
-    worker_id: z.string(),
-    ssh_host: z.string().nullable(),
-    gpu_count: z.int(),
-    gpu_type: z.string(),
-    status: z.enum(WORKER_STATUSES),
-    status_reason: z.string().nullable(),
-    error_code: z.enum(WORKER_ERROR_CODES).nullable().describe("why it is in `error`"),
-    draining: z.boolean().describe("finishes its job and takes no other"),
-    current_job_id: z.string().nullable(),
-    last_heartbeat: z.number().nullable().describe("seconds since the epoch"),
-    gpu: z.object({ name: z.string(), memory_gb: z.number() }),
-    tags: z.array(z.string()),
-    version: z.string().nullable(),
-    util: z.number().nullable().describe("percent"),
-    mem_used: z.number().nullable().describe("GB"),
-    mem_total: z.number().nullable().describe("GB"),
-    jobs_handled: z.int(),
-    shared: z.boolean().describe("serves every tenant"),
-  })
-  .meta({ id: "Worker" });
 
 const NOT_FOUND = { 404: ["worker_not_found"] };
 
@@ -63,10 +47,11 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "getWorker",
       tag: "Workers",
       summary: "Read a worker",
-      answers: { 200: { description: "the worker", schema: workerSchema } },
+      answers: { 200: { description: "the worker", schema: workerDetailSchema } },
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
-        return presentWorker(await requireWorker(ctx, params, viewerOf(principal)));
+        const worker = await requireWorker(ctx, params, viewerOf(principal));
+        return presentWorkerDetail(worker, await listSteps(ctx.pool, worker.worker_id));
       },
     }),
     route({
@@ -129,7 +114,7 @@ export function workerRoutes(ctx: Context): Route[] {
         const { worker_id: workerId } = worker;
         // Asked again, it is out already.
         if (worker.decommissioned_at === null) {
-          await decommission(ctx, workerId);
+          await decommission(ctx, worker);
           request.log.info({ worker_id: workerId }, "worker decommissioned");
         }
         return { worker_id: workerId, decommissioned: true };
@@ -138,7 +123,7 @@ export function workerRoutes(ctx: Context): Route[] {
   ];
 }
 
-async function requireWorker(
+export async function requireWorker(
   ctx: Context,
   { worker_id: workerId = "" }: Record<string, string>,
   viewer: Viewer,
@@ -149,37 +134,19 @@ async function requireWorker(
   return worker;
 }
 
-async function decommission(ctx: Context, workerId: string): Promise<void> {
+async function decommission(
+  ctx: Context,
+  { worker_id: workerId, bootstrap_key_id: keyId }: ShownWorkerRow,
+): Promise<void> {
   const lost = await transaction(ctx.pool, async (db) => {
     const { lost } = await loseHeldAttempt(db, workerId, "it was decommissioned", async () => true);
     await lockWorkerHolding(db, workerId, undefined);
     await decommissionWorker(db, workerId);
+    if (keyId !== null) await revokeKey(db, keyId, null);
     return lost;
   });
+  if (keyId !== null) await ctx.signals.revoked(keyId);
   if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
   ctx.signals.queueChanged();
   ctx.signals.wake([workerId]);
-}
-
-function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSchema> {
-  return {
-    worker_id: worker.worker_id,
-    ssh_host: worker.ssh_host,
-    gpu_count: worker.gpu_count,
-    gpu_type: worker.gpu_name,
-    status: worker.status,
-    status_reason: worker.status_reason,
-    error_code: worker.status === "error" ? worker.error_code : null,
-    draining: worker.draining,
-    current_job_id: worker.current_job_id,
-    last_heartbeat: worker.last_heartbeat_at ? worker.last_heartbeat_at.getTime() / 1000 : null,
-    gpu: { name: worker.gpu_name, memory_gb: worker.gpu_memory_gb },
-    tags: worker.tags,
-    version: worker.version,
-    util: worker.util,
-    mem_used: worker.mem_used,
-    mem_total: worker.mem_total,
-    jobs_handled: worker.jobs_handled,
-    shared: worker.shared,
-  };
 }

@@ -27,6 +27,10 @@ export function gpuTokens(name: string): string[] {
   return [...new Set(tokens)].filter((token) => token !== "").sort();
 }
 
+/** Memory of one GPU as its type's name tells it, in GB; 0 when it does not. */
+export const gpuMemoryGb = (type: string): number =>
+  Number(/(\d{1,5})\s?gi?b\b/i.exec(type)?.[1] ?? 0);
+
 /**
  * The policy's rule for the type, and the job's own hints: the greater of numbers, both sets of tags,
  * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU.

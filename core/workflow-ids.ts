@@ -1,5 +1,6 @@
 /** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
+export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;
 
 /**
  * Completing an activity by id does not check Temporal's own retry count, so every attempt has an

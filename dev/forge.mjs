@@ -71,7 +71,7 @@ function build() {
   const sources = rooms
     .flatMap((room) =>
       readdirSync(join(root, room), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile() && /\.(ts|sql|html|css|js)$/.test(entry.name))
+        .filter((entry) => entry.isFile() && /\.(ts|sql|sh|html|css|js)$/.test(entry.name))
         .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1)),
     )
     .sort();
@@ -82,8 +82,12 @@ function build() {
     for (const room of rooms) rmSync(join(root, "dist", room), { recursive: true, force: true });
     rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
     run(process.execPath, [join(root, "node_modules/typescript/bin/tsc")]);
-    for (const folder of ["infra/database/migrations", "bin/api-reference"]) {
-      cpSync(join(root, folder), join(root, "dist", folder), { recursive: true });
+    for (const files of [
+      "infra/database/migrations",
+      "infra/bootstrap/bootstrap.sh",
+      "bin/api-reference",
+    ]) {
+      cpSync(join(root, files), join(root, "dist", files), { recursive: true });
     }
     run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
   });

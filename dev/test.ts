@@ -107,7 +107,7 @@ async function lint(): Promise<Tally> {
     say("-- shellcheck is not installed; scripts are not checked here");
     return tally;
   }
-  return add(tally, await checks([[".ci/run"]], "shellcheck"));
+  return add(tally, await checks([[".ci/run"], ["infra/bootstrap/bootstrap.sh"]], "shellcheck"));
 }
 
 async function jest(suite: string, paths: string[]): Promise<Tally> {

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
 import { JOB_TYPES } from "../core/job-types";
+import { AddressPolicy } from "./ssh/addresses";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>
@@ -10,8 +11,7 @@ const flag = (byDefault: boolean) =>
     .transform((value) => value === "true" || value === "1")
     .default(byDefault);
 
-/** What does not parse is refused by the schema, which names the variable. */
-const policyJson = z
+const json = z
   .string()
   .default("{}")
   .transform((text, context) => {
@@ -21,8 +21,25 @@ const policyJson = z
       context.addIssue("is not JSON");
       return z.NEVER;
     }
-  })
-  .pipe(jobPolicySchema);
+  });
+const policyJson = json.pipe(jobPolicySchema);
+const environmentJson = json.pipe(
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
+);
+
+function readAddressPolicy(
+  given: string | undefined,
+  context: z.core.$RefinementCtx<string | undefined>,
+): AddressPolicy {
+  const networks = (given ?? "").split(",").map((network) => network.trim());
+  try {
+    return new AddressPolicy(networks.filter((network) => network !== ""));
+  } catch (error) {
+    context.issues.push({ code: "custom", message: (error as Error).message, input: given });
+    return z.NEVER;
+  }
+}
 
 /** Every variable that the server reads: default, unit and meaning. */
 const variables = {
@@ -75,6 +92,46 @@ const variables = {
     "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
   ),
   FORGE_BILL_CANCELLED: flag(false).describe("whether a cancelled job's usage is billed"),
+  FORGE_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("where workers reach this API; default http://FORGE_HOST:FORGE_PORT"),
+  FORGE_SSH_KEY_DIR: z
+    .string()
+    .optional()
+    .describe(
+      "directory of the SSH keys to set up workers with: a folder for each user_id, and an admin may " +
+        "use all; default FORGE_HOME/ssh",
+    ),
+  FORGE_SSH_ALLOW: z
+    .string()
+    .optional()
+    .transform(readAddressPolicy)
+    .describe(
+      "networks that SSH may connect to, comma-separated, like 10.0.0.0/8; without it all but this " +
+        "machine and its link",
+    ),
+  FORGE_COMPUTE_REPOSITORY: z
+    .string()
+    .regex(/^[^-\s]\S*$/)
+    .optional()
+    .describe("git URL that workers set up over SSH fetch agent and handlers from"),
+  FORGE_COMPUTE_REF: z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/)
+    .default("main")
+    .describe("its branch, tag or commit"),
+  FORGE_BOOTSTRAP_DIR: z
+    .string()
+    .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)
+    .default(".forge-worker")
+    .describe("directory on such a worker, from its user's home"),
+  FORGE_BOOTSTRAP_READY_S: seconds(120).describe(
+    "an agent that was just started there must be heard within, in seconds",
+  ),
+  FORGE_BOOTSTRAP_ENV: environmentJson.describe(
+    "further environment variables of such a worker's agent, as a JSON object",
+  ),
   FORGE_JOB_POLICY: policyJson.describe(
     'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
       '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
@@ -151,6 +208,10 @@ const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR"];
 const schema = z.object(variables).transform((env) => ({
   home: resolve(env.FORGE_HOME),
   http: {
+    /** Where workers reach the API; undefined when the port is not known beforehand. */
+    publicUrl:
+      env.FORGE_PUBLIC_URL?.replace(/\/$/, "") ??
+      (env.FORGE_PORT > 0 ? `http://${env.FORGE_HOST}:${env.FORGE_PORT}` : undefined),
     host: env.FORGE_HOST,
     port: env.FORGE_PORT,
     maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
@@ -198,6 +259,17 @@ const schema = z.object(variables).transform((env) => ({
     cancelGraceS: env.FORGE_CANCEL_GRACE_S,
     billsCancelled: env.FORGE_BILL_CANCELLED,
     strictReferences: env.FORGE_STRICT_REFERENCES,
+  },
+  ssh: {
+    keyDir: resolve(env.FORGE_SSH_KEY_DIR ?? `${env.FORGE_HOME}/ssh`),
+    addresses: env.FORGE_SSH_ALLOW,
+  },
+  bootstrap: {
+    repository: env.FORGE_COMPUTE_REPOSITORY,
+    repositoryRef: env.FORGE_COMPUTE_REF,
+    remoteDir: env.FORGE_BOOTSTRAP_DIR,
+    environment: env.FORGE_BOOTSTRAP_ENV,
+    readyTimeoutS: env.FORGE_BOOTSTRAP_READY_S,
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));

@@ -1,1 +1,2 @@
+export { bootstrapWorkflow } from "./bootstrap";
 export { jobWorkflow } from "./job";

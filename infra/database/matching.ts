@@ -132,3 +132,44 @@ export async function listAssigned(db: Queryable, workerIds: string[]): Promise<
   );
   return rows.map((row) => row.worker_id);
 }
+
+/**
+ * Jobs that wait for a worker which is being set up are `provisioning_worker`: no worker in service
+ * fits them, and one that is bootstrapping does. Once that has changed they are `pending` again.
+ * Shape by shape, and only while anything is set up or waited for.
+ */
+const PROVISION = `
+with recursive shapes (shape) as (
+  (select shape from attempts where state = 'queued'
+     and (exists (select from workers where status = 'bootstrapping')
+          or exists (select from jobs where status = 'provisioning_worker'))
+   order by shape limit 1)
+  union all
+  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
+          order by a.shape limit 1)
+  from shapes s where s.shape is not null),
+heads as materialized (
+  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
+  from shapes s, lateral (
+    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
+  join jobs j using (job_id)
+  where s.shape is not null),
+wanted as materialized (
+  select q.shape, case when
+      not exists (select from workers w where w.status in ('idle', 'busy') and ${FITS})
+      and exists (select from workers w where w.status = 'bootstrapping' and ${FITS})
+    then 'provisioning_worker' else 'pending' end as status
+  from heads q),
+moving as materialized (
+  select j.job_id, wanted.status from wanted
+  join attempts a on a.shape = wanted.shape and a.state = 'queued' join jobs j using (job_id)
+  where j.status in ('pending', 'provisioning_worker') and j.status <> wanted.status
+  order by j.job_id for no key update of j)
+update jobs j set status = moving.status from moving where j.job_id = moving.job_id
+returning j.job_id`;
+
+/** Under the matcher's lock, so that no job is assigned meanwhile. How many jobs it moved. */
+export async function markProvisioning(pool: pg.Pool): Promise<number> {
+  const moved = await transaction(pool, (db) => all(db, PROVISION), { begin: BEGIN });
+  return moved.length;
+}

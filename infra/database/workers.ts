@@ -12,6 +12,14 @@ export interface WorkerRow {
   gpu_count: number;
   gpu_memory_gb: number;
   ssh_host: string | null;
+  ssh_port: number | null;
+  ssh_user: string | null;
+  ssh_key_path: string | null;
+  ssh_host_key: string | null;
+  provider: string | null;
+  metadata: Record<string, unknown> | null;
+  bootstrap_run: number;
+  bootstrap_key_id: string | null;
   status: WorkerStatus;
   status_reason: string | null;
   error_code: WorkerErrorCode | null;

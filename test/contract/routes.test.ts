@@ -1,15 +1,28 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import ssh2 from "ssh2";
 import { ApiClient } from "../../dev/api-client";
 import type { OpenApiDocument } from "../../infra/http/openapi";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { type Ids, PENDING, ROWS, type Row } from "./rows";
+import { type Ids, OVER_SSH, PENDING, ROWS, type Row } from "./rows";
 
 let forge: Forge;
 let ids: Ids;
+const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
+  mkdirSync(join(keyDir, "local"));
+  const { private: key } = ssh2.utils.generateKeyPairSync("ed25519");
+  writeFileSync(join(keyDir, "local", "id_ed25519"), key);
   // Every form of every row, one after the other, is no flood.
-  forge = await startForge({ FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_CANCEL_GRACE_S: "600" });
+  forge = await startForge({
+    FORGE_SSH_KEY_DIR: keyDir,
+    FORGE_COMPUTE_REPOSITORY: "https://example.org/compute.git",
+    FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
+    FORGE_CANCEL_GRACE_S: "600",
+  });
   const worker = await forge.worker("w1", { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
   const finished = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
@@ -18,7 +31,8 @@ beforeAll(async () => {
   const idle = await forge.worker("out-of-order");
   await idle.heartbeat({ status: "error" });
   const upload = await post("/api/datasets", Buffer.from('{"q": 1}\n'));
-  const key = await forge.user.post<{ key_id: string }>("/api/auth/api-keys", {});
+  const spare = await forge.user.post<{ key_id: string }>("/api/auth/api-keys", {});
+  const overSsh = await forge.user.post<{ worker_id: string }>("/workers/register", OVER_SSH);
   const waiting = await forge.user.submit("train", {
     dataset_id: "d",
     model: "m",
@@ -36,12 +50,14 @@ beforeAll(async () => {
     file: "raw.jsonl",
     worker_id: "w1",
     leaving_worker_id: "leaving",
-    key_id: key.key_id,
+    ssh_worker_id: overSsh.worker_id,
+    key_id: spare.key_id,
   };
 });
 
 afterAll(async () => {
   await forge?.stop();
+  rmSync(keyDir, { recursive: true });
 });
 
 async function post(path: string, body: Buffer): Promise<{ dataset_id: string }> {
@@ -128,11 +144,3 @@ test.each(Object.entries(PENDING).flatMap(([why, rows]) => rows.map((row) => [ro
     });
   },
 );
-
-test("registering by SSH is pending (fleet), and says so", async () => {
-  const body = { ssh_host: "gpu-1", ssh_user: "root", gpu_count: 1, gpu_type: "A100" };
-  expect(await forge.user.call("POST", "/api/workers/register", body)).toMatchObject({
-    status: 400,
-    body: { error: { code: "invalid_request", param: "gpu" } },
-  });
-});

@@ -10,6 +10,7 @@ export type Ids = Record<
   | "file"
   | "worker_id"
   | "leaving_worker_id"
+  | "ssh_worker_id"
   | "key_id",
   string
 >;
@@ -60,6 +61,17 @@ const submissions = [JOB_BODIES, SDK_BODIES].flatMap((bodies) =>
     }),
   ),
 );
+
+/** The SSH form of spec.md 2.4, of a machine that nobody answers for. */
+export const OVER_SSH = {
+  ssh_host: "192.0.2.1",
+  ssh_user: "ubuntu",
+  ssh_key_path: "id_ed25519",
+  gpu_count: 8,
+  gpu_type: "A100 80GB",
+  provider: "lambda",
+  metadata: { instance_id: "i-1", region: "eu" },
+};
 
 const workerForms = (route: string): string[] => [
   `/worker/${route}`,
@@ -126,6 +138,27 @@ export const ROWS: Row[] = [
       version: "1.0",
     }),
     answer: { heartbeat_interval_s: expect.any(Number), heartbeat_timeout_s: expect.any(Number) },
+  },
+  {
+    operations: ["POST /api/workers/register"],
+    method: "POST",
+    paths: () => workerForms("register"),
+    scope: "user",
+    status: 201,
+    body: () => OVER_SSH,
+    answer: {
+      worker_id: expect.any(String),
+      status: "bootstrapping",
+      message: expect.any(String),
+    },
+  },
+  {
+    operations: ["POST /api/workers/{worker_id}/bootstrap"],
+    method: "POST",
+    paths: ({ ssh_worker_id: id }) => [`/api/workers/${id}/bootstrap`],
+    scope: "user",
+    status: 202,
+    answer: { status: "bootstrapping", bootstrap: { run: 1, steps: expect.any(Array) } },
   },
   {
     operations: ["POST /api/workers/heartbeat"],

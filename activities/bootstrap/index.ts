@@ -1,0 +1,213 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
+import { type BootstrapInput, type BootstrapStep, NOT_RETRYABLE } from "../../core/bootstrap";
+import { commandOf, connect, filesFor, upload } from "../../infra/bootstrap/machine";
+import type { Context } from "../../infra/context";
+import {
+  beginBootstrap,
+  endStep,
+  failBootstrap,
+  findBootstrapping,
+  finishBootstrap,
+  isHeard,
+  type SshWorkerRow,
+  setBootstrapKey,
+  startStep,
+} from "../../infra/database/bootstraps";
+import { createKey, revokeKey } from "../../infra/database/keys";
+import { SshRefused } from "../../infra/ssh/refused";
+import type { SshSession } from "../../infra/ssh/session";
+import { StepLog } from "./step-log";
+
+/** A server that dies is noticed after the workflow's heartbeat time-out, which is several of these. */
+const HEARTBEAT_MS = 3_000;
+const LISTEN_MS = 500;
+
+/** What a step has to work with. */
+interface Step {
+  worker: SshWorkerRow;
+  log: StepLog;
+  /** Aborts when the step should not go on: it took too long, or another bootstrap replaced this one. */
+  signal: AbortSignal;
+}
+
+export function createBootstrapActivities(ctx: Context) {
+  const scriptStep =
+    (name: BootstrapStep) =>
+    async (input: BootstrapInput): Promise<void> =>
+      await step(ctx, input, name, (given) => runScript(ctx, given, name));
+  return {
+    /** Takes the run as this workflow's; done twice it changes nothing. */
+    async beginBootstrap({ workerId, run }: BootstrapInput): Promise<void> {
+      await beginBootstrap(ctx.pool, workerId, run);
+    },
+
+    async connectToMachine(input: BootstrapInput): Promise<void> {
+      await step(ctx, input, "connect", async ({ worker, log }) => {
+        const session = await connect(ctx, worker);
+        session.close();
+        log.add(
+          `${worker.ssh_user}@${worker.ssh_host} port ${worker.ssh_port}, ${session.hostKey}\n`,
+        );
+      });
+    },
+
+    runScript: scriptStep("script"),
+    installPackages: scriptStep("packages"),
+    fetchRepository: scriptStep("repository"),
+    installRequirements: scriptStep("requirements"),
+
+    /** With a worker key of its own, in place of the one before: no other copy of either is left. */
+    async startAgent(input: BootstrapInput): Promise<void> {
+      const { key, keyId } = await mintKey(ctx, input);
+      const run = async (given: Step): Promise<void> => {
+        await runScript(ctx, given, "agent", `${key}\n`);
+      };
+      ctx.logger.info({ worker_id: input.workerId, key_id: keyId }, "worker key made");
+      await step(ctx, input, "agent", run, [key]);
+    },
+
+    async markReady(input: BootstrapInput): Promise<void> {
+      await step(ctx, input, "ready", async ({ worker, log, signal }) => {
+        log.add("waiting for the agent's registration\n");
+        const { readyTimeoutS } = ctx.config.bootstrap;
+        const deadline = ctx.clock.nowMs() + readyTimeoutS * 1000;
+        while (!(await isHeard(ctx.pool, worker.worker_id))) {
+          if (ctx.clock.nowMs() > deadline) {
+            await tellAgentLog(ctx, { worker, log, signal });
+            throw new SshRefused(`the agent was started, but not heard for ${readyTimeoutS} s`);
+          }
+          await sleep(LISTEN_MS, undefined, { signal });
+        }
+        if (!(await finishBootstrap(ctx.pool, input.workerId, input.run))) throw superseded();
+        log.add("it was heard, and is idle\n");
+      });
+      ctx.logger.info({ worker_id: input.workerId }, "worker is set up");
+      ctx.signals.queueChanged();
+    },
+
+    /** The bootstrap has failed at this step: `error`, with what the step said last. Idempotent. */
+    async failBootstrap(input: BootstrapInput & { step: BootstrapStep }): Promise<void> {
+      if (!(await failBootstrap(ctx.pool, input.workerId, input.run, input.step))) return;
+      ctx.logger.warn({ worker_id: input.workerId, step: input.step }, "bootstrap failed");
+      ctx.signals.queueChanged();
+    },
+  };
+}
+
+async function requireWorker(ctx: Context, input: BootstrapInput): Promise<SshWorkerRow> {
+  const worker = await findBootstrapping(ctx.pool, input.workerId, input.run);
+  if (!worker) throw superseded();
+  return worker;
+}
+
+const superseded = (): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(
+    "the worker is not being set up by this run any more",
+    NOT_RETRYABLE,
+  );
+
+/** Does one step, heartbeating to Temporal, with its log and its end in the database. */
+async function step(
+  ctx: Context,
+  input: BootstrapInput,
+  name: BootstrapStep,
+  work: (given: Step) => Promise<void>,
+  secrets: string[] = [],
+): Promise<void> {
+  const worker = await requireWorker(ctx, input);
+  const activity = ActivityContext.current();
+  const stop = new AbortController();
+  const signal = AbortSignal.any([stop.signal, activity.cancellationSignal]);
+  const heartbeat = setInterval(() => {
+    activity.heartbeat();
+    requireWorker(ctx, input).catch((error: unknown) => {
+      if (error instanceof ApplicationFailure) stop.abort(error);
+    });
+  }, HEARTBEAT_MS);
+  const log = new StepLog(ctx, input.workerId, name, [...secrets, ...secretsOf(ctx)]);
+  try {
+    await startStep(ctx.pool, input.workerId, name);
+    await work({ worker, log, signal });
+    await log.close();
+    await endStep(ctx.pool, input.workerId, name, null);
+  } catch (error) {
+    await log.close();
+    if (error instanceof ApplicationFailure) throw error;
+    const message = error instanceof Error ? error.message : String(error);
+    await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
+    // What the machine said stays out of histories.
+    if (error instanceof SshRefused) {
+      throw ApplicationFailure.nonRetryable("refused; the worker says why", NOT_RETRYABLE);
+    }
+    throw ApplicationFailure.retryable("failed; the worker says why");
+  } finally {
+    clearInterval(heartbeat);
+  }
+}
+
+/** Brings the script there, as it is now, and runs one of its steps. */
+async function runScript(
+  ctx: Context,
+  { worker, log, signal }: Step,
+  name: BootstrapStep,
+  stdin?: string,
+): Promise<void> {
+  const session = await connect(ctx, worker);
+  try {
+    await upload(ctx, session, filesFor(ctx, worker), log.add);
+    await runStep(ctx, session, { log, signal }, name, stdin);
+  } finally {
+    session.close();
+  }
+}
+
+/** For people: why the agent may not be heard. */
+async function tellAgentLog(ctx: Context, { worker, log, signal }: Step): Promise<void> {
+  const session = await connect(ctx, worker);
+  try {
+    await session.run(commandOf(ctx, "agent_log"), { onOutput: log.add, signal });
+  } finally {
+    session.close();
+  }
+}
+
+async function runStep(
+  ctx: Context,
+  session: SshSession,
+  { log, signal }: Pick<Step, "log" | "signal">,
+  name: BootstrapStep,
+  stdin?: string,
+): Promise<void> {
+  const code = await session.run(commandOf(ctx, name), {
+    onOutput: log.add,
+    signal,
+    ...(stdin === undefined ? {} : { stdin }),
+  });
+  if (code !== 0) throw new Error(`exit code ${code}`);
+}
+
+/** Of the environment that the operator gives to agents: what is named like a secret. */
+const secretsOf = (ctx: Context): string[] =>
+  Object.entries(ctx.config.bootstrap.environment)
+    .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
+    .map(([, value]) => value);
+
+async function mintKey(
+  ctx: Context,
+  input: BootstrapInput,
+): Promise<{ key: string; keyId: string }> {
+  const worker = await requireWorker(ctx, input);
+  const made = await createKey(ctx.pool, {
+    userId: worker.user_id,
+    scope: "worker",
+    name: `worker ${worker.worker_id}`.slice(0, 128),
+    madeByAdmin: worker.shared,
+  });
+  await setBootstrapKey(ctx.pool, worker.worker_id, made.key_id);
+  if (worker.bootstrap_key_id !== null) {
+    await revokeKey(ctx.pool, worker.bootstrap_key_id, null);
+    await ctx.signals.revoked(worker.bootstrap_key_id);
+  }
+  return { key: made.key, keyId: made.key_id };
+}

@@ -1,0 +1,155 @@
+import { z } from "zod";
+import { BOOTSTRAP_STEPS } from "../core/bootstrap";
+import { Conflict, InvalidRequest } from "../core/errors";
+import { gpuMemoryGb, gpuTokens } from "../core/requirements";
+import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
+import { redact } from "../infra/bootstrap/redact";
+import type { Context } from "../infra/context";
+import { insertSshWorker } from "../infra/database/bootstraps";
+import { createOnce } from "../infra/http/idempotency";
+import { requireScope } from "../infra/http/principal";
+import type { AnyCall } from "../infra/http/route";
+import { newId } from "../infra/ids";
+import { hostKeyField } from "../infra/ssh/host-key";
+import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../infra/ssh/key-files";
+import { SshRefused } from "../infra/ssh/refused";
+import { tagsField, workerIdField } from "./registration-fields";
+
+/** A name or an address; nothing that a shell, an option parser or a log could take for something else. */
+const HOST = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:.]{2,45}$/;
+const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
+/** Relative or absolute; where it leads is looked at when it is read. */
+const KEY_PATH = /^[A-Za-z0-9._/-]{1,512}$/;
+
+/** The SSH form of spec.md 2.4; unknown fields are ignored. */
+export const sshRegistration = z.object({
+  ssh_host: z.string().regex(HOST, "must be a host name or an IP address"),
+  ssh_user: z.string().regex(USER, "must be a user's name: letters, digits, _ . -"),
+  ssh_key_path: z
+    .string()
+    .regex(KEY_PATH, "must be a path: letters, digits, . _ / -")
+    .default(DEFAULT_KEY_FILE)
+    .describe("a file in the directory of your SSH keys on the server"),
+  ssh_port: z.int().min(1).max(65_535).default(22),
+  ssh_host_key: hostKeyField
+    .optional()
+    .describe(
+      "the host must show this key; without it the first one it shows is trusted, and kept",
+    ),
+  gpu_count: z.int().min(0).max(1024),
+  gpu_type: z.string().min(1).max(256),
+  provider: z.string().max(256).optional(),
+  metadata: z
+    .looseObject({ instance_id: z.string().optional(), region: z.string().optional() })
+    .optional(),
+  worker_id: workerIdField.optional(),
+  tags: tagsField,
+  plan: z.boolean().default(false).describe("true: only say what would be done"),
+});
+
+export type SshRegistration = z.output<typeof sshRegistration>;
+
+export const sshAnswer = z.object({
+  worker_id: z.string(),
+  status: z.literal("bootstrapping"),
+  message: z.string(),
+});
+
+export const planAnswer = z.object({
+  plan: z.array(z.object({ step: z.string(), does: z.string(), command: z.string().nullable() })),
+  files: z.record(z.string(), z.string()).describe("what is written to the machine, by name"),
+});
+
+/** Registers a machine to be set up: `bootstrapping` from here on, by a workflow of its own. */
+export async function registerBySsh(
+  ctx: Context,
+  call: AnyCall,
+  given: SshRegistration,
+): Promise<z.infer<typeof sshAnswer>> {
+  const { principal, request } = call;
+  requireScope(principal, "user");
+  requireConfigured(ctx);
+  // Said now, not by a failed step a minute later.
+  const directory = keyDirOf(ctx.config.ssh.keyDir, principal.userId, principal.sharesWorkers);
+  await refuseField("ssh_key_path", readKeyFile(directory, given.ssh_key_path));
+  await refuseField("ssh_host", ctx.config.ssh.addresses.resolve(given.ssh_host));
+  const workerId = given.worker_id ?? newId("wkr");
+  const { answer, isNew } = await createOnce(ctx, call, {
+    content: given,
+    isOneStatement: true,
+    create: async (db) => {
+      const inserted = await insertSshWorker(db, {
+        workerId,
+        userId: principal.userId,
+        shared: principal.sharesWorkers,
+        tags: given.tags,
+        gpuType: given.gpu_type,
+        gpuCount: given.gpu_count,
+        gpuMemoryGb: gpuMemoryGb(given.gpu_type),
+        gpuTokens: gpuTokens(given.gpu_type),
+        host: given.ssh_host,
+        port: given.ssh_port,
+        user: given.ssh_user,
+        keyPath: given.ssh_key_path,
+        hostKey: given.ssh_host_key ?? null,
+        provider: given.provider ?? null,
+        metadata: given.metadata ?? null,
+      });
+      if (!inserted) {
+        throw new Conflict("worker_id_taken", `there is a worker "${workerId}"`, "worker_id");
+      }
+      const message = `${given.ssh_user}@${given.ssh_host} is being set up; GET the worker to follow it`;
+      return { worker_id: workerId, status: "bootstrapping" as const, message };
+    },
+  });
+  if (isNew) {
+    request.log.info(
+      { worker_id: answer.worker_id, host: given.ssh_host },
+      "worker registered by SSH",
+    );
+    ctx.signals.queueChanged();
+  }
+  return answer;
+}
+
+/** What a bootstrap would do, without doing any of it. */
+export function planBootstrap(
+  ctx: Context,
+  { principal }: AnyCall,
+  given: SshRegistration,
+): z.infer<typeof planAnswer> {
+  requireScope(principal, "user");
+  requireConfigured(ctx);
+  const files = filesFor(ctx, {
+    worker_id: given.worker_id ?? "<the new worker's id>",
+    gpu_count: given.gpu_count,
+    tags: given.tags,
+  });
+  const secrets = Object.values(ctx.config.bootstrap.environment);
+  const shown = Object.entries(files).map(([name, content]) => [name, redact(content, secrets)]);
+  return {
+    plan: BOOTSTRAP_STEPS.map(({ name, does }) => {
+      return { step: name, does, command: isOfScript(name) ? commandOf(ctx, name) : null };
+    }),
+    files: Object.fromEntries(shown),
+  };
+}
+
+/** Else the last step would fail, after an hour of installing. */
+function requireConfigured(ctx: Context): void {
+  const { bootstrap, http } = ctx.config;
+  const missing = [
+    ...(bootstrap.repository === undefined ? ["FORGE_COMPUTE_REPOSITORY"] : []),
+    ...(http.publicUrl === undefined ? ["FORGE_PUBLIC_URL"] : []),
+  ];
+  if (missing.length === 0) return;
+  const message = `this server can't set up workers: ${missing.join(" and ")} must be set first`;
+  throw new Conflict("bootstrap_not_configured", message);
+}
+
+async function refuseField(param: string, check: Promise<unknown>): Promise<void> {
+  await check.catch((error: unknown) => {
+    // A name that does not resolve yet may do so when the step comes to it.
+    if (error instanceof SshRefused) throw new InvalidRequest(error.message, param);
+  });
+}

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { Conflict } from "../core/errors";
+import type { Context } from "../infra/context";
+import { listSteps, requestBootstrap } from "../infra/database/bootstraps";
+import { viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { hostKeyField } from "../infra/ssh/host-key";
+import { presentWorkerDetail, workerDetailSchema } from "./present-worker";
+import { requireWorker } from "./workers";
+
+export function bootstrapRoute(ctx: Context): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/workers/:worker_id/bootstrap"],
+    scope: "user",
+    operationId: "bootstrapWorker",
+    tag: "Workers",
+    summary: "Set a worker up again",
+    description:
+      "For one that was registered with `ssh_host` and is in `error` or `dead`. What is there already " +
+      "is kept, so that it goes on where it failed. Asking again meanwhile changes nothing.",
+    body: {
+      schema: z.strictObject({
+        ssh_host_key: hostKeyField
+          .optional()
+          .describe("trusted from now on, where the machine was made anew"),
+      }),
+      examples: {},
+      optional: true,
+    },
+    answers: { 202: { description: "the worker, `bootstrapping`", schema: workerDetailSchema } },
+    refusals: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
+    async handle({ body, params, principal, request }) {
+      const viewer = viewerOf(principal);
+      const { worker_id: workerId, ssh_host: host } = await requireWorker(ctx, params, viewer);
+      if (host === null) {
+        throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
+      }
+      const run = await requestBootstrap(ctx.pool, workerId, body.ssh_host_key ?? null);
+      const worker = await requireWorker(ctx, params, viewer);
+      // Asked again while it is at it.
+      const goesOn = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
+      if (run === undefined && !goesOn) {
+        const message = `worker "${workerId}" is ${worker.status}; only one in error or dead is set up again`;
+        throw new Conflict("worker_in_service", message);
+      }
+      request.log.info({ worker_id: workerId, run }, "bootstrap requested");
+      return presentWorkerDetail(worker, await listSteps(ctx.pool, workerId));
+    },
+  });
+}

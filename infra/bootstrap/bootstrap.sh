@@ -1,0 +1,220 @@
+#!/bin/sh
+# Makes this machine a Forge worker: `sh bootstrap.sh <step>`, run by Forge over SSH, one step after the
+# other, from the directory that it lies in. A step may be repeated: what is there already is kept.
+# `settings` beside it says what to set up; `environment` is the agent's, and is for its owner only.
+set -eu
+umask 077
+cd "$(dirname "$0")"
+
+say() { printf '%s\n' "$*"; }
+fail() {
+  say "$*" >&2
+  exit 1
+}
+has() { command -v "$1" >/dev/null 2>&1; }
+as_root() {
+  if [ "$(id -u)" = 0 ]; then
+    "$@"
+  elif has sudo; then
+    sudo -n "$@" || fail "this needs root: $*; allow $(id -un) to use sudo without a password"
+  else
+    fail "this needs root, and there is no sudo: $*"
+  fi
+}
+
+# A step that a lost connection left behind may still be at work.
+if has flock; then
+  exec 9>lock
+  flock -w 600 9 || fail "another step has been at work for ten minutes"
+fi
+
+# shellcheck disable=SC1091
+. ./settings
+set -a
+# shellcheck disable=SC1091
+. ./environment
+set +a
+
+python_with_venv() {
+  for candidate in python3 python3.13 python3.12 python3.11; do
+    if has "$candidate" && "$candidate" -c '
+import ensurepip, sys, venv
+sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+      say "$candidate"
+      return
+    fi
+  done
+}
+
+install_packages() {
+  say "installing $*"
+  if has apt-get; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q "$@"
+  elif has dnf; then
+    as_root dnf install -y -q "$@"
+  else
+    fail "there is neither apt-get nor dnf to install them with"
+  fi
+}
+
+# The name of a thing's package: for apt-get, then for dnf.
+package() {
+  if has apt-get; then say "$1"; else say "$2"; fi
+}
+
+step_script() {
+  say "$(uname -srm), $(id -un)"
+  if [ -r /etc/os-release ]; then
+    # shellcheck disable=SC1091
+    say "$(. /etc/os-release && printf '%s' "${PRETTY_NAME:-unknown}")"
+  fi
+  say "disk: $(df -Ph . | awk 'NR==2 {print $4}') free"
+  say "python: $(python_with_venv || true)"
+}
+
+step_packages() {
+  wanted=""
+  [ -n "$(python_with_venv)" ] || wanted="$wanted $(package 'python3 python3-venv python3-pip' python3.11)"
+  has git || wanted="$wanted git"
+  has curl || wanted="$wanted curl"
+  has docker || has podman || wanted="$wanted $(package docker.io podman)"
+  # shellcheck disable=SC2086
+  if [ -n "$wanted" ]; then install_packages $wanted; fi
+  [ -n "$(python_with_venv)" ] || fail "Python 3.11 or newer with venv is needed, and is not to be had here"
+  has git || fail "git is needed, and could not be installed"
+  if [ "$GPU_COUNT" -gt 0 ]; then install_drivers; fi
+  say "all system packages are there"
+}
+
+install_drivers() {
+  if ! has nvidia-smi; then
+    if has ubuntu-drivers; then
+      say "installing GPU drivers"
+      as_root ubuntu-drivers install --gpgpu
+    else
+      install_packages "$(package nvidia-driver nvidia-driver-cuda)"
+    fi
+  fi
+  has nvidia-smi || fail "the GPU drivers are not there after their installation"
+  found=$(nvidia-smi --list-gpus) ||
+    fail "the GPU drivers do not run yet; reboot the machine, then call for the bootstrap again"
+  count=$(say "$found" | grep -c .) || true
+  [ "$count" -ge "$GPU_COUNT" ] || fail "registered with $GPU_COUNT GPUs, but there are $count"
+  say "$found"
+}
+
+step_repository() {
+  if [ ! -d repository/.git ]; then
+    rm -rf repository
+    git init -q repository
+  fi
+  git -C repository remote remove origin 2>/dev/null || true
+  git -C repository remote add origin -- "$REPOSITORY"
+  git -C repository fetch -q --depth 1 origin "$REPOSITORY_REF"
+  git -C repository checkout -q --force --detach FETCH_HEAD
+  say "at $(git -C repository rev-parse HEAD)"
+  for project in compute agent; do
+    [ -f "repository/$project/pyproject.toml" ] || fail "the repository has no $project/pyproject.toml"
+  done
+}
+
+step_requirements() {
+  if ! [ -x venv/bin/python ] || ! venv/bin/python -c ''; then
+    rm -rf venv
+    "$(python_with_venv)" -m venv venv
+  fi
+  venv/bin/python -m pip install --disable-pip-version-check ./repository/compute ./repository/agent
+}
+
+# The key comes by standard input, and is in no process list and no log.
+step_agent() {
+  IFS= read -r key || fail "no key came"
+  { cat environment && printf "SERVICE_API_KEY='%s'\n" "$key"; } >agent.env.part
+  mv agent.env.part agent.env
+  if [ -d /run/systemd/system ] && { [ "$(id -u)" = 0 ] || has sudo; }; then
+    start_by_systemd
+  else
+    start_by_hand
+  fi
+}
+
+start_by_systemd() {
+  unit="forge-agent-$WORKER_ID.service"
+  {
+    say "[Unit]"
+    say "Description=Forge agent $WORKER_ID"
+    say "After=network-online.target"
+    say "Wants=network-online.target"
+    say "[Service]"
+    say "User=$(id -un)"
+    say "WorkingDirectory=$(pwd)"
+    say "ExecStart=/bin/sh $(pwd)/run-agent.sh"
+    say "Restart=on-failure"
+    say "RestartSec=5"
+    # A key that is refused stays so.
+    say "RestartPreventExitStatus=77"
+    say "KillMode=mixed"
+    say "[Install]"
+    say "WantedBy=multi-user.target"
+  } >unit.part
+  write_runner
+  as_root install -m 644 unit.part "/etc/systemd/system/$unit"
+  as_root systemctl daemon-reload
+  as_root systemctl enable --quiet "$unit"
+  as_root systemctl restart "$unit"
+  sleep 3
+  if ! as_root systemctl is-active --quiet "$unit"; then
+    as_root journalctl -u "$unit" -n 20 --no-pager
+    fail "the agent ended right after its start"
+  fi
+  say "the agent runs as $unit"
+}
+
+start_by_hand() {
+  write_runner
+  if [ -f agent.pid ] && old=$(cat agent.pid) && grep -q forge_agent "/proc/$old/cmdline" 2>/dev/null; then
+    say "stopping the agent that runs ($old)"
+    kill "$old"
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
+      kill -0 "$old" 2>/dev/null || break
+      sleep 1
+    done
+    kill -9 "$old" 2>/dev/null || true
+  fi
+  rm -f agent.pid
+  nohup setsid sh ./run-agent.sh >>agent.log 2>&1 </dev/null 9>&- &
+  sleep 3
+  pid=$(cat agent.pid 2>/dev/null || true)
+  if [ -z "$pid" ] || ! kill -0 "$pid" 2>/dev/null; then
+    tail -n 20 agent.log
+    fail "the agent ended right after its start"
+  fi
+  say "the agent runs as process $pid (there is no systemd here)"
+}
+
+# What the agent said last, for people who wonder why it is not heard.
+step_agent_log() {
+  if [ -f agent.log ]; then
+    tail -n 20 agent.log
+  elif has journalctl; then
+    as_root journalctl -u "forge-agent-$WORKER_ID.service" -n 20 --no-pager
+  fi
+}
+
+write_runner() {
+  # shellcheck disable=SC2016
+  {
+    say 'cd "$(dirname "$0")"'
+    say 'set -a'
+    say '. ./agent.env'
+    say 'set +a'
+    say 'echo $$ >agent.pid'
+    say 'exec venv/bin/python -m forge_agent'
+  } >run-agent.sh
+}
+
+case "${1:-}" in
+  script | packages | repository | requirements | agent | agent_log) "step_$1" ;;
+  *) fail "usage: bootstrap.sh script | packages | repository | requirements | agent | agent_log" ;;
+esac

@@ -1,0 +1,82 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { BootstrapStep } from "../../core/bootstrap";
+import type { Context } from "../context";
+import { type SshWorkerRow, trustHostKey } from "../database/bootstraps";
+import { keyDirOf, readKeyFile } from "../ssh/key-files";
+import { SshRefused } from "../ssh/refused";
+import { SshSession, shellQuote } from "../ssh/session";
+
+const SCRIPT = readFileSync(join(__dirname, "bootstrap.sh"), "utf8");
+
+/** Connects to a worker's machine; the key that it shows first is the one that it must show ever after. */
+export async function connect(ctx: Context, worker: SshWorkerRow): Promise<SshSession> {
+  const { keyDir, addresses } = ctx.config.ssh;
+  const address = await addresses.resolve(worker.ssh_host);
+  const directory = keyDirOf(keyDir, worker.user_id, worker.shared);
+  const session = await SshSession.open({
+    address,
+    port: worker.ssh_port,
+    user: worker.ssh_user,
+    privateKey: await readKeyFile(directory, worker.ssh_key_path),
+    hostKey: worker.ssh_host_key ?? undefined,
+  });
+  const trusted = await trustHostKey(ctx.pool, worker.worker_id, session.hostKey);
+  if (trusted === session.hostKey) return session;
+  session.close();
+  throw new SshRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
+}
+
+/** What the machine is told of its worker. */
+export type Described = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
+
+/** The script, and what it is told: as files, so that no value is ever part of a command. */
+export function filesFor(ctx: Context, worker: Described): Record<string, string> {
+  const { repository, repositoryRef, environment } = ctx.config.bootstrap;
+  return {
+    "bootstrap.sh": SCRIPT,
+    settings: shellFile({
+      WORKER_ID: worker.worker_id,
+      GPU_COUNT: String(worker.gpu_count),
+      REPOSITORY: repository ?? "",
+      REPOSITORY_REF: repositoryRef,
+    }),
+    environment: shellFile({
+      ...environment,
+      SERVICE_API_URL: ctx.config.http.publicUrl ?? "",
+      WORKER_ID: worker.worker_id,
+      WORKER_TAGS: worker.tags.join(","),
+    }),
+  };
+}
+
+/** Puts files into the bootstrap's directory on the machine, each whole or not at all. */
+export async function upload(
+  ctx: Context,
+  session: SshSession,
+  files: Record<string, string>,
+  onOutput: (text: string) => void,
+): Promise<void> {
+  const directory = shellQuote(ctx.config.bootstrap.remoteDir);
+  for (const [name, content] of Object.entries(files)) {
+    const file = shellQuote(name);
+    const command =
+      `umask 077 && mkdir -p ${directory} && cd ${directory} && ` +
+      `cat >${file}.part && mv ${file}.part ${file}`;
+    const code = await session.run(command, { stdin: content, onOutput });
+    if (code !== 0) throw new Error(`can't write ${name} to the machine`);
+  }
+}
+
+/** Steps that the script does; the others are done from here. */
+export const isOfScript = (step: BootstrapStep): boolean => step !== "connect" && step !== "ready";
+
+/** How one of the script's steps is run there. */
+export const commandOf = (ctx: Context, step: BootstrapStep | "agent_log"): string =>
+  `sh ${shellQuote(`${ctx.config.bootstrap.remoteDir}/bootstrap.sh`)} ${step}`;
+
+/** A file of variables for a POSIX shell: whatever is in a value stays a value. */
+const shellFile = (variables: Record<string, string>): string =>
+  Object.entries(variables)
+    .map(([name, value]) => `${name}=${shellQuote(value)}\n`)
+    .join("");

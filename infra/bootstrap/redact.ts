@@ -1,0 +1,7 @@
+/** Passwords in URLs, and the given secrets, blotted out. */
+export function redact(text: string, secrets: string[]): string {
+  const blotted = text.replaceAll(/(\/\/)[^\s/@]+@/g, "$1[redacted]@");
+  return secrets
+    .filter((secret) => secret !== "")
+    .reduce((rest, secret) => rest.replaceAll(secret, "[redacted]"), blotted);
+}

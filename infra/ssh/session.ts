@@ -1,0 +1,113 @@
+import { Client, type ClientChannel } from "ssh2";
+import { fingerprintOf } from "./host-key";
+import { SshRefused } from "./refused";
+
+export interface SshTarget {
+  /** An address, resolved and allowed. */
+  address: string;
+  port: number;
+  user: string;
+  privateKey: Buffer;
+  /** The fingerprint that the host must show; undefined trusts what it shows, and says so. */
+  hostKey: string | undefined;
+}
+
+const READY_TIMEOUT_MS = 20_000;
+const KEEPALIVE_MS = 5_000;
+
+/** One connection to a machine, by key; the host's key is checked before anything is sent. */
+export class SshSession {
+  private constructor(
+    private readonly client: Client,
+    /** The fingerprint that the host showed. */
+    readonly hostKey: string,
+  ) {}
+
+  /** @throws SshRefused when the host or our key is refused; any other error may be of the moment. */
+  static async open(target: SshTarget): Promise<SshSession> {
+    const client = new Client();
+    let shown = "";
+    await new Promise<void>((resolve, reject) => {
+      const fail = (error: Error & { level?: string }): void => {
+        client.end();
+        if (shown !== "" && target.hostKey !== undefined && shown !== target.hostKey) {
+          const message = `the host's key is ${shown}, not ${target.hostKey} as it was before`;
+          reject(
+            new SshRefused(`${message}; if that is meant, call for the bootstrap with the new one`),
+          );
+        } else if (error.level === "client-authentication") {
+          reject(new SshRefused(`${target.user} can't log in with this key`));
+        } else {
+          reject(
+            new Error(`can't connect to ${target.address} port ${target.port}: ${error.message}`),
+          );
+        }
+      };
+      client.once("ready", resolve);
+      client.once("error", fail);
+      client.once("close", () => fail(new Error("the connection was closed")));
+      client.connect({
+        host: target.address,
+        port: target.port,
+        username: target.user,
+        privateKey: target.privateKey,
+        readyTimeout: READY_TIMEOUT_MS,
+        keepaliveInterval: KEEPALIVE_MS,
+        keepaliveCountMax: 3,
+        authHandler: ["publickey"],
+        hostVerifier: (key: Buffer) => {
+          shown = fingerprintOf(key);
+          return target.hostKey === undefined || shown === target.hostKey;
+        },
+      });
+    });
+    // What goes wrong from here on shows in the command that runs.
+    client.on("error", () => undefined);
+    return new SshSession(client, shown);
+  }
+
+  /**
+   * Runs a command to its end; its exit code.
+   *
+   * @param onOutput what it says, both streams, as it comes.
+   * @param signal ends the connection, and with it the command's.
+   */
+  async run(
+    command: string,
+    options: { stdin?: string; onOutput: (text: string) => void; signal?: AbortSignal },
+  ): Promise<number> {
+    const channel = await new Promise<ClientChannel>((resolve, reject) => {
+      this.client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
+    });
+    return await new Promise<number>((resolve, reject) => {
+      let code: number | undefined;
+      const onAbort = (): void => {
+        this.client.end();
+        reject(options.signal?.reason);
+      };
+      options.signal?.addEventListener("abort", onAbort, { once: true });
+      if (options.signal?.aborted) onAbort();
+      channel.setEncoding("utf8");
+      channel.stderr.setEncoding("utf8");
+      channel.on("data", options.onOutput);
+      channel.stderr.on("data", options.onOutput);
+      channel.on("exit", (exit: number | null, signalName?: string) => {
+        code = exit ?? 255;
+        if (signalName) options.onOutput(`\nended by ${signalName}\n`);
+      });
+      channel.on("close", () => {
+        options.signal?.removeEventListener("abort", onAbort);
+        if (code === undefined) reject(new Error("the connection was lost"));
+        else resolve(code);
+      });
+      channel.end(options.stdin ?? "");
+    });
+  }
+
+  close(): void {
+    this.client.end();
+  }
+}
+
+/** One word of a POSIX shell, whatever is in it. */
+export const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

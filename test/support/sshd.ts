@@ -1,0 +1,136 @@
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { connect } from "node:net";
+import { userInfo } from "node:os";
+import { join } from "node:path";
+import { ManagedProcess } from "../../dev/stack/process";
+import { freePorts, waitFor } from "../../dev/stack/wait";
+
+/** A real OpenSSH server on a loopback port, for this user, with keys and commands of the test's own. */
+export class Sshd {
+  port = 0;
+  readonly user = userInfo().username;
+  private server: ManagedProcess | undefined;
+
+  /**
+   * @param directory everything of it lies there.
+   * @param without commands of this machine that its sessions do not find.
+   */
+  constructor(
+    private readonly directory: string,
+    without: string[] = [],
+  ) {
+    for (const folder of ["bin", "tools"]) mkdirSync(join(directory, folder), { recursive: true });
+    writeFileSync(this.authorizedKeys, "");
+    for (const folder of (process.env.PATH ?? "").split(":").filter(existsSync)) {
+      for (const command of readdirSync(folder)) {
+        const link = join(directory, "tools", command);
+        const isTaken = without.includes(command) || lstatSync(link, { throwIfNoEntry: false });
+        if (!isTaken) symlinkSync(join(folder, command), link);
+      }
+    }
+  }
+
+  private get hostKeyFile(): string {
+    return join(this.directory, "host_key");
+  }
+
+  private get authorizedKeys(): string {
+    return join(this.directory, "authorized_keys");
+  }
+
+  /** Makes a key pair; the private half is this file. */
+  static makeKey(file: string): void {
+    execFileSync("ssh-keygen", ["-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", file]);
+  }
+
+  /** A fingerprint as ssh-keygen shows it: SHA256:… */
+  get hostKey(): string {
+    const shown = execFileSync("ssh-keygen", ["-l", "-f", `${this.hostKeyFile}.pub`]).toString();
+    return shown.split(" ")[1] ?? "";
+  }
+
+  makeHostKey(): void {
+    execFileSync("rm", ["-f", this.hostKeyFile, `${this.hostKeyFile}.pub`]);
+    Sshd.makeKey(this.hostKeyFile);
+  }
+
+  authorize(publicKey: string): void {
+    writeFileSync(this.authorizedKeys, publicKey);
+  }
+
+  /** A command that every session finds before the machine's own; undefined takes it away. */
+  fake(command: string, script: string | undefined): void {
+    const file = join(this.directory, "bin", command);
+    execFileSync("rm", ["-f", file]);
+    if (script === undefined) return;
+    writeFileSync(file, `#!/bin/sh\n${script}\n`);
+    chmodSync(file, 0o755);
+  }
+
+  async start(): Promise<void> {
+    if (!existsSync(this.hostKeyFile)) this.makeHostKey();
+    if (this.port === 0) [this.port = 0] = await freePorts(1);
+    // Where sshd, as root, keeps its unprivileged half.
+    if (process.getuid?.() === 0) mkdirSync("/run/sshd", { recursive: true });
+    const config = join(this.directory, "sshd_config");
+    writeFileSync(
+      config,
+      [
+        `Port ${this.port}`,
+        "ListenAddress 127.0.0.1",
+        `HostKey ${this.hostKeyFile}`,
+        `PidFile ${join(this.directory, "sshd.pid")}`,
+        `AuthorizedKeysFile ${this.authorizedKeys}`,
+        "StrictModes no",
+        "UsePAM no",
+        "PasswordAuthentication no",
+        "PermitRootLogin prohibit-password",
+        `SetEnv PATH=${join(this.directory, "bin")}:${join(this.directory, "tools")}`,
+      ].join("\n"),
+    );
+    const server = ManagedProcess.start({
+      name: "sshd",
+      program: sshdProgram(),
+      args: ["-D", "-e", "-f", config],
+      logFile: join(this.directory, "sshd.log"),
+    });
+    this.server = server;
+    await waitFor("sshd", () => answers(this.port), { process: server });
+  }
+
+  async stop(): Promise<void> {
+    await this.server?.stop();
+  }
+}
+
+/** On Debian and Ubuntu, as root, it is installed where it is missing; nothing of it is started. */
+function sshdProgram(): string {
+  const found = ["/usr/sbin/sshd", "/usr/local/sbin/sshd", "/sbin/sshd"].find(existsSync);
+  if (found) return found;
+  if (process.getuid?.() === 0 && existsSync("/usr/bin/apt-get")) {
+    process.stderr.write("Installing openssh-server for the test …\n");
+    const env = { ...process.env, DEBIAN_FRONTEND: "noninteractive", RUNLEVEL: "1" };
+    execFileSync("apt-get", ["update", "-q"], { env, stdio: "ignore" });
+    execFileSync("apt-get", ["install", "-y", "-q", "openssh-server"], { env, stdio: "ignore" });
+    return "/usr/sbin/sshd";
+  }
+  throw new Error("this test needs an OpenSSH server: install openssh-server");
+}
+
+const answers = (port: number): Promise<boolean> =>
+  new Promise((resolve) => {
+    const socket = connect(port, "127.0.0.1");
+    socket.once("data", () => resolve(true));
+    socket.once("error", () => resolve(false));
+    socket.once("close", () => resolve(false));
+    setTimeout(() => socket.destroy(), 1_000).unref();
+  }).then((answered) => answered === true);

@@ -1,0 +1,64 @@
+import { ApplicationFailure, proxyActivities } from "@temporalio/workflow";
+import type { Activities } from "../activities";
+import {
+  BOOTSTRAP_STEPS,
+  type BootstrapEnd,
+  type BootstrapInput,
+  type BootstrapStep,
+  NOT_RETRYABLE,
+  STEP_TRIES,
+} from "../core/bootstrap";
+
+/** Postgres may be away; what the bootstrap came to must be written all the same. */
+const notes = proxyActivities<Activities>({
+  startToCloseTimeout: "1m",
+  retry: { initialInterval: "500ms", maximumInterval: "10s" },
+});
+
+/**
+ * Sets up a machine as a worker, step by step (spec.md 3.2). Each step may be done again: after an error
+ * of the moment, and when the process that did it died, which its missing heartbeats tell.
+ */
+export async function bootstrapWorkflow(input: BootstrapInput): Promise<BootstrapEnd> {
+  await notes.beginBootstrap(input);
+  for (const { name, does, timeoutS } of BOOTSTRAP_STEPS) {
+    const activities = proxyActivities<Activities>({
+      activityId: `step-${name}`,
+      summary: does,
+      startToCloseTimeout: `${timeoutS}s`,
+      heartbeatTimeout: "15s",
+      retry: {
+        initialInterval: "1s",
+        backoffCoefficient: 2,
+        maximumAttempts: STEP_TRIES,
+        nonRetryableErrorTypes: [NOT_RETRYABLE],
+      },
+    });
+    try {
+      await doStep(activities, name, input);
+    } catch {
+      await notes.failBootstrap({ ...input, step: name });
+      throw ApplicationFailure.nonRetryable(`failed at step "${name}"`, "bootstrap_failed");
+    }
+  }
+  return { status: "ready" };
+}
+
+function doStep(activities: Activities, step: BootstrapStep, input: BootstrapInput): Promise<void> {
+  switch (step) {
+    case "connect":
+      return activities.connectToMachine(input);
+    case "script":
+      return activities.runScript(input);
+    case "packages":
+      return activities.installPackages(input);
+    case "repository":
+      return activities.fetchRepository(input);
+    case "requirements":
+      return activities.installRequirements(input);
+    case "agent":
+      return activities.startAgent(input);
+    case "ready":
+      return activities.markReady(input);
+  }
+}
