@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { DefaultLogger, NativeConnection, Runtime, Worker } from "@temporalio/worker";
+import type { Worker } from "@temporalio/worker";
 import type { Context } from "../infra/context";
 import type { Logger } from "../infra/logger";
 import type { Part } from "../infra/service";
@@ -9,8 +9,12 @@ import { createActivities } from "./index";
 const RETRY_MS = 1_000;
 const DRAIN_MS = 5_000;
 
+/** Its native part takes 50 MB, which a process that only serves the API need not have. */
+const loadTemporal = () => import("@temporalio/worker");
+
 /** Sends Temporal's own log lines, workflow logs among them, through ours. Once per process. */
-function installRuntime(logger: Logger): void {
+async function installRuntime(logger: Logger): Promise<void> {
+  const { DefaultLogger, Runtime } = await loadTemporal();
   Runtime.install({
     logger: new DefaultLogger("INFO", ({ level, message, meta }) => {
       const { error, ...rest } = meta ?? {};
@@ -36,8 +40,7 @@ export class TemporalWorkerPart implements Part {
   ) {}
 
   start(): void {
-    installRuntime(this.ctx.logger);
-    this.running = this.keepRunning();
+    this.running = installRuntime(this.ctx.logger).then(() => this.keepRunning());
   }
 
   async stop(): Promise<void> {
@@ -63,6 +66,7 @@ export class TemporalWorkerPart implements Part {
 
   private async runOnce(onRunning: () => void): Promise<void> {
     const { address, namespace, taskQueue } = this.ctx.config.temporal;
+    const { NativeConnection, Worker } = await loadTemporal();
     await registerSearchAttributes(this.ctx.temporal);
     const connection = await NativeConnection.connect({ address });
     try {

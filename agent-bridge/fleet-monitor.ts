@@ -29,7 +29,7 @@ export class FleetMonitor implements Part {
 
   constructor(private readonly ctx: Context) {
     const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
-    const sweepMs = Math.min(1_000, (heartbeatTimeoutS * 1000) / 5, (deafAfterS * 1000) / 5);
+    const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
     this.heartbeats = new StillnessWatch(heartbeatTimeoutS * 1000, sweepMs * 3);
     this.polls = new StillnessWatch(deafAfterS * 1000, sweepMs * 3);
     this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx.logger);

@@ -26,6 +26,7 @@ export function heartbeatRoute(pulse: Pulse): Route {
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
     unlimited: true,
+    patient: true,
     operationId: "heartbeat",
     tag: "Worker protocol",
     summary: "Tell that a worker lives, and hear what it should do",

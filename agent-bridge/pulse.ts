@@ -5,7 +5,7 @@ import { reportProgress } from "../infra/database/jobs";
 import { holds } from "./commands";
 
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
-const WINDOW_MS = 50;
+const WINDOW_MS = 100;
 const MAX_BATCH = 500;
 
 export interface Beat extends Heartbeat {

@@ -1,14 +1,14 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
-import { getAbsoluteFSPath } from "swagger-ui-dist";
+import { dirname, join } from "node:path";
 import type { OpenFiles } from "../infra/http/app";
 import type { OpenApiDocument } from "../infra/http/openapi";
 
+/** Only its files are wanted: importing it would keep a second copy of them in memory, parsed. */
+const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
 const PAGE = join(__dirname, "api-reference");
 
 /** The page that shows the API, under /docs/: all of it from here, nothing from another server. */
 export function apiReference(document: OpenApiDocument): OpenFiles {
-  const library = getAbsoluteFSPath();
   const file = (contentType: string, folder: string, name: string) => ({
     contentType: `${contentType}; charset=utf-8`,
     content: readFileSync(join(folder, name)),
@@ -19,8 +19,8 @@ export function apiReference(document: OpenApiDocument): OpenFiles {
     "/docs/index.html": page,
     "/docs/reference.css": file("text/css", PAGE, "reference.css"),
     "/docs/reference.js": file("text/javascript", PAGE, "reference.js"),
-    "/docs/swagger-ui.css": file("text/css", library, "swagger-ui.css"),
-    "/docs/swagger-ui-bundle.js": file("text/javascript", library, "swagger-ui-bundle.js"),
+    "/docs/swagger-ui.css": file("text/css", LIBRARY, "swagger-ui.css"),
+    "/docs/swagger-ui-bundle.js": file("text/javascript", LIBRARY, "swagger-ui-bundle.js"),
     "/docs/openapi.json": {
       contentType: "application/json; charset=utf-8",
       content: JSON.stringify(document),

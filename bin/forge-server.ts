@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import "./memory";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { SCOPES, type Scope } from "../infra/api-keys";

@@ -102,6 +102,7 @@ const commands = {
   demo: () => runBuilt("demo.js"),
   bench: () => runBuilt("bench/bench.js"),
   openapi: () => runBuilt("openapi/openapi.js"),
+  simulate: () => runBuilt("simulate.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),
   test: () => runBuilt("test.js"),
 };

@@ -29,12 +29,13 @@ export interface Heard {
  * again is alive; a decommissioned one is not. Whoever is not in the answer is not registered so.
  */
 export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promise<Heard[]> {
-  const column = <K extends keyof Heartbeat>(key: K) => beats.map((beat) => beat[key]);
   return await all<Heard>(
     db,
     `with given as (
-       select * from unnest($1::text[], $2::text[], $3::float8[], $4::float8[], $5::float8[],
-                            $6::text[]) given (worker_id, user_id, util, used, total, reason)),
+       select "workerId" as worker_id, "userId" as user_id, util, "memUsed" as used,
+              "memTotal" as total, "errorReason" as reason
+       from json_to_recordset($1) as beats ("workerId" text, "userId" text, util float8,
+                                            "memUsed" float8, "memTotal" float8, "errorReason" text)),
      before as materialized (
        select w.worker_id, w.status from workers w join given g using (worker_id, user_id)
        order by w.worker_id for no key update of w),
@@ -58,14 +59,7 @@ export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promi
             a.cancel_by is not null as held_cancelled
      from heard h left join attempts a
        on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
-    [
-      column("workerId"),
-      column("userId"),
-      column("util"),
-      column("memUsed"),
-      column("memTotal"),
-      column("errorReason"),
-    ],
+    [JSON.stringify(beats)],
   );
 }
 

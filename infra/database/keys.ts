@@ -1,11 +1,10 @@
-import { timingSafeEqual } from "node:crypto";
 import { keyDigest, mintKey, type Scope } from "../api-keys";
 import { newId } from "../ids";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
-interface AuthenticatingRow {
+export interface AuthenticatingRow {
   key_id: string;
   user_id: string;
   scope: Scope;
@@ -19,19 +18,15 @@ interface AuthenticatingRow {
 /** Of a key that is neither revoked nor expired. */
 export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at > now())";
 
-/** The key of this digest, unless it is revoked or expired. */
-export async function findKey(
-  db: Queryable,
-  digest: Buffer,
-): Promise<AuthenticatingRow | undefined> {
-  const found = await maybeOne<AuthenticatingRow>(
+/** The keys of these digests that are neither revoked nor expired. */
+export async function findKeys(db: Queryable, digests: Buffer[]): Promise<AuthenticatingRow[]> {
+  return await all<AuthenticatingRow>(
     db,
     `select key_id, user_id, scope, name, made_by_admin, digest,
             last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
-     from api_keys where digest = $1 and ${IS_LIVE}`,
-    [digest],
+     from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
+    [digests],
   );
-  return found && timingSafeEqual(found.digest, digest) ? found : undefined;
 }
 
 /** Notes that a key is in use; whatever the load, once a minute. */

@@ -12,8 +12,10 @@ import type { Context } from "../context";
 import { newId } from "../ids";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
+import { KeyLookup } from "./key-lookup";
 import { authenticate, type Principal } from "./principal";
 import { RateLimiter } from "./rate-limit";
+import { lazyChild } from "./request-log";
 import type { Route } from "./route";
 import { addRoutes, noRoute, routeOf } from "./routing";
 import { limitSlowBodies } from "./slow-bodies";
@@ -26,12 +28,26 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Answered without a key. */
     open?: boolean;
+    /** Shown by a browser, with the headers that this needs. */
+    page?: boolean;
     route?: Route;
   }
 }
 
 /** Files that anybody may read, by path. */
 export type OpenFiles = Record<string, { contentType: string; content: Buffer | string }>;
+
+/** Of an answer that is no page: whatever is in it, no browser makes one of it. */
+const NO_PAGE = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "referrer-policy": "no-referrer",
+};
+
+const FOR_PAGES = {
+  // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
+  contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
+};
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -42,13 +58,14 @@ export async function createApp(
   openFiles: OpenFiles,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
+  const keys = new KeyLookup(ctx.pool);
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
-    // One line a request at debug level only: a thousand heartbeating workers are not news.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: "request_id",
     }),
+    childLoggerFactory: lazyChild,
     bodyLimit: http.maxBodyBytes,
     requestIdHeader: false,
     genReqId: (request) => {
@@ -58,7 +75,7 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
-      authenticate(ctx.pool, request.raw)
+      authenticate(ctx.pool, keys, request.raw)
         .then(() => sendError(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendError(error, request, reply));
     },
@@ -71,10 +88,6 @@ export async function createApp(
     },
     forceCloseConnections: "idle",
     return503OnClosing: true,
-  });
-  await app.register(helmet, {
-    // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
-    contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
   });
   if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
   app.setErrorHandler(sendError);
@@ -92,8 +105,10 @@ export async function createApp(
   const limiter = new RateLimiter(ctx.pool, http.rateLimit, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id);
+    if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
-    const principal = await authenticate(ctx.pool, request.raw);
+    const canWait = routeOf(request)?.patient;
+    const principal = await authenticate(ctx.pool, keys, request.raw, canWait);
     request.principal = principal;
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
@@ -102,6 +117,23 @@ export async function createApp(
     if (isLimited) await limiter.admit(principal.keyId, reply);
   });
   limitSlowBodies(app, http.requestTimeoutS);
+  if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);
+
+  // In a scope of their own: what pages need, no other answer should pay for.
+  await app.register(async (pages) => {
+    await pages.register(helmet, FOR_PAGES);
+    for (const [path, file] of Object.entries(openFiles)) {
+      pages.get(path, { config: { open: true, page: true } }, async (_request, reply) =>
+        reply.type(file.contentType).header("cache-control", "no-cache").send(file.content),
+      );
+    }
+  });
+  addRoutes(app, routes);
+  return app;
+}
+
+/** One line a request, at debug level only: a thousand heartbeating workers are not news. */
+function logAnswers(app: FastifyInstance): void {
   app.addHook("onResponse", async (request, reply) => {
     const answered = {
       method: request.method,
@@ -111,14 +143,6 @@ export async function createApp(
     };
     request.log.debug(answered, "answered");
   });
-
-  for (const [path, file] of Object.entries(openFiles)) {
-    app.get(path, { config: { open: true } }, async (_request, reply) =>
-      reply.type(file.contentType).header("cache-control", "no-cache").send(file.content),
-    );
-  }
-  addRoutes(app, routes);
-  return app;
 }
 
 function corsOptions(origins: string[]) {

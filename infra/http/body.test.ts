@@ -1,3 +1,4 @@
+import fc from "fast-check";
 import { ForgeError } from "../../core/errors";
 import { parseJsonBody } from "./body";
 
@@ -41,6 +42,24 @@ test.each([
   ['{"a": {"n": 1e999}}', "a.n"],
 ])("%s is refused for %s", (text, param) => {
   expect(refusal(text)).toEqual({ code: "invalid_request", param });
+});
+
+test("what needs no second look is told from what does", () => {
+  const value = fc.jsonValue({ maxDepth: 2, noUnicodeString: false });
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), value), fc.boolean(), (object, twice) => {
+      const text = JSON.stringify(object);
+      const [name] = Object.keys(object);
+      if (name === undefined || Object.hasOwn(object, "__proto__")) return;
+      if (text.includes("\\")) return;
+      if (!twice) return void expect(read(text)).toEqual(object);
+      const member = `${JSON.stringify(name)} : 1`;
+      expect(refusal(`${text.slice(0, -1)}, ${member}}`)).toEqual({
+        code: "invalid_request",
+        param: name,
+      });
+    }),
+  );
 });
 
 test("a million levels are refused, not run into", () => {

@@ -22,8 +22,28 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   } catch {
     throw new ForgeError(400, "malformed_json", "the body is not valid JSON in UTF-8");
   }
-  refuseOddities(text, maxDepth);
+  if (!isPlain(text, value, maxDepth)) refuseOddities(text, maxDepth);
   return value;
+}
+
+/**
+ * True for a body that has none of the oddities for sure, as most have none: told at a fraction of the
+ * cost of reading it again. Without a backslash no text holds a quote, NUL or half a pair, and a quote
+ * before a colon ends a name: as many names as members means that none is there twice.
+ */
+function isPlain(text: string, value: unknown, maxDepth: number): boolean {
+  if (text.includes("\\")) return false;
+  return countMembers(value, maxDepth) === (text.match(/"\s*:/g)?.length ?? 0);
+}
+
+/** Members of all objects in a value; NaN where there is something odd. */
+function countMembers(value: unknown, levels: number): number {
+  if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
+  if (typeof value !== "object" || value === null) return 0;
+  if (levels === 0 || Object.hasOwn(value, "__proto__")) return Number.NaN;
+  const inner = Object.values(value);
+  const own = Array.isArray(value) ? 0 : inner.length;
+  return inner.reduce((sum, each) => sum + countMembers(each, levels - 1), own);
 }
 
 type PathSupplier = () => JSONPath;

@@ -1,9 +1,11 @@
+import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ForgeError } from "../../core/errors";
 import { isWellFormedKey, keyDigest, type Scope } from "../api-keys";
-import { findKey, touchKey } from "../database/keys";
+import { touchKey } from "../database/keys";
 import type { Queryable } from "../database/pool";
 import type { Viewer } from "../database/viewer";
+import type { KeyLookup } from "./key-lookup";
 
 /** Who is calling: the tenant, and what the key allows. */
 export interface Principal {
@@ -23,11 +25,17 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
 };
 
 /** Resolves the request's key, from either header, to a principal; 403 when there is none. */
-export async function authenticate(db: Queryable, message: IncomingMessage): Promise<Principal> {
+export async function authenticate(
+  db: Queryable,
+  keys: KeyLookup,
+  message: IncomingMessage,
+  canWait = false,
+): Promise<Principal> {
   const key = readKey(message);
   if (key === undefined || !isWellFormedKey(key)) throw invalidKey();
-  const found = await findKey(db, keyDigest(key));
-  if (!found) throw invalidKey();
+  const digest = keyDigest(key);
+  const found = await keys.find(digest, canWait);
+  if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
   // Nobody waits for it, and a failure costs a date.
   if (found.is_unnoticed) touchKey(db, found.key_id).catch(() => undefined);
   return {
@@ -53,10 +61,19 @@ export const viewerOf = (principal: Principal): Viewer =>
 
 /** The one key that the request carries, in one header or the same in both. */
 function readKey(message: IncomingMessage): string | undefined {
-  const { "x-service-api-key": own = [], authorization = [] } = message.headersDistinct;
-  const bearers = authorization.map((value) => /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1]);
-  const keys = new Set([...own, ...bearers]);
-  return keys.size === 1 ? [...keys][0] : undefined;
+  const { rawHeaders } = message;
+  let key: string | undefined;
+  // As they were sent: a header that came twice must not hide its second value.
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]?.toLowerCase();
+    const value = rawHeaders[at + 1] ?? "";
+    const isOwn = name === "x-service-api-key";
+    if (!isOwn && name !== "authorization") continue;
+    const sent = isOwn ? value : /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1];
+    if (sent === undefined || (key !== undefined && sent !== key)) return undefined;
+    key = sent;
+  }
+  return key;
 }
 
 export function invalidKey(): ForgeError {

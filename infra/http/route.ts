@@ -53,6 +53,8 @@ interface RouteSpec<Q, B> {
   scope: Scope | "open";
   /** Not counted by the rate limit: workers ask as often as they must. */
   unlimited?: true;
+  /** Nobody waits for its answer: its key is looked up together with those of other such requests. */
+  patient?: true;
   /** The operation's name in the document, and in SDKs made from it. */
   operationId: string;
   /** The group it is shown in. */

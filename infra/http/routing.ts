@@ -51,7 +51,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string): void {
   // Workers may be newer than the server: what it doesn't know is ignored where they call.
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
   const repeatable = repeatableOf(query);
-  const headers = z.object(route.headers ?? {});
+  const headers = route.headers && z.object(route.headers);
   app.route({
     method: route.method,
     url,
@@ -68,7 +68,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string): void {
         params: readParams(request),
         query: readQuery(query, repeatable, request),
         body: readBody(route, request),
-        headers: readHeaders(headers, request),
+        headers: headers ? readHeaders(headers, request) : {},
         request,
         reply,
       });

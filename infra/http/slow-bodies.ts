@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ForgeError } from "../../core/errors";
 import { sendError } from "./errors";
 import { routeOf } from "./routing";
@@ -6,35 +6,60 @@ import { routeOf } from "./routing";
 /** For so long the rest of a body is read that nobody wants, so that the answer reaches its client. */
 const REST_MS = 500;
 
+const SWEEP_MS = 250;
+
+interface AwaitedBody {
+  request: FastifyRequest;
+  reply: FastifyReply;
+  bytesRead: number;
+  /** When it began or, of a streamed one, last moved. */
+  sinceMs: number;
+}
+
 /** Refuses a body that doesn't arrive in time. A streamed one must only never stand still for so long. */
 export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
-  const timers = new WeakMap<FastifyRequest, NodeJS.Timeout>();
-  app.addHook("preParsing", async (request, reply) => {
-    const { raw } = request;
-    let read = raw.socket.bytesRead;
-    const isStreamed = routeOf(request)?.stream !== undefined;
-    const timer = setInterval(() => {
-      if (raw.complete || reply.sent) return;
-      const moved = raw.socket.bytesRead > read;
-      read = raw.socket.bytesRead;
-      if (isStreamed && moved) return;
-      const message = `the request's body did not arrive within ${timeoutS} s`;
-      sendError(new ForgeError(408, "request_timeout", message), request, reply);
-    }, timeoutS * 1000);
-    timers.set(request, timer);
-  });
-  const stop = async (request: FastifyRequest): Promise<void> => {
-    clearInterval(timers.get(request));
+  const awaited = new Map<FastifyRequest, AwaitedBody>();
+  const refuse = ({ request, reply }: AwaitedBody): void => {
+    awaited.delete(request);
+    if (request.raw.complete || reply.sent) return;
+    const message = `the request's body did not arrive within ${timeoutS} s`;
+    sendError(new ForgeError(408, "request_timeout", message), request, reply);
   };
-  app.addHook("preValidation", async (request) => {
-    if (routeOf(request)?.stream === undefined) await stop(request);
+  // One look at all of them: a timer for each would cost every request, and few are ever late.
+  const sweep = setInterval(() => {
+    const nowMs = performance.now();
+    for (const body of awaited.values()) {
+      const { bytesRead } = body.request.raw.socket;
+      if (isStreamed(body.request) && bytesRead > body.bytesRead) {
+        body.bytesRead = bytesRead;
+        body.sinceMs = nowMs;
+      } else if (nowMs - body.sinceMs > timeoutS * 1000) {
+        refuse(body);
+      }
+    }
+  }, SWEEP_MS).unref();
+  app.addHook("onClose", async () => clearInterval(sweep));
+  app.addHook("preParsing", (request, reply, _payload, done) => {
+    const { bytesRead } = request.raw.socket;
+    awaited.set(request, { request, reply, bytesRead, sinceMs: performance.now() });
+    done();
   });
-  app.addHook("onResponse", async (request) => {
-    await stop(request);
+  app.addHook("preValidation", (request, _reply, done) => {
+    if (!isStreamed(request)) awaited.delete(request);
+    done();
+  });
+  app.addHook("onResponse", (request, _reply, done) => {
+    awaited.delete(request);
     dropRest(request);
+    done();
   });
-  app.addHook("onRequestAbort", stop);
+  app.addHook("onRequestAbort", (request, done) => {
+    awaited.delete(request);
+    done();
+  });
 }
+
+const isStreamed = (request: FastifyRequest): boolean => routeOf(request)?.stream !== undefined;
 
 /**
  * Ends a request that was answered before its body was there: whoever sends on, or never, is hung up on,

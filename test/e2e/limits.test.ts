@@ -186,6 +186,9 @@ test.each([
 
 test("the API reference needs no key, and nothing from elsewhere", async () => {
   const page = await fetch(`${forge.stack.apiUrl}/docs/`);
+  expect(page.headers.get("content-security-policy")).toContain("script-src 'self'");
+  const data = await fetch(`${forge.stack.apiUrl}/healthz`);
+  expect(data.headers.get("content-security-policy")).toContain("default-src 'none'");
   expect(page.status).toBe(200);
   const html = await page.text();
   const files = [...html.matchAll(/<(?:link|script)[^>]* (?:href|src)="([^"]+)"/g)].map(

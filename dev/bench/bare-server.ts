@@ -1,0 +1,37 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/**
+ * The least that a Node server can do for a fleet: park polls for as long as they wish, and answer
+ * heartbeats. It knows nobody, stores nothing and hands out no job; the fleet benchmark measures Forge
+ * against it.
+ */
+const server = createServer((request, response) => {
+  let text = "";
+  request.setEncoding("utf8");
+  request.on("data", (chunk: string) => {
+    text += chunk;
+  });
+  request.on("end", () => {
+    const body = JSON.parse(text) as { worker_id: string; wait_seconds?: number };
+    const answer = (status: number, content: object): void => {
+      const json = JSON.stringify(content);
+      response.writeHead(status, {
+        "content-type": "application/json",
+        "content-length": Buffer.byteLength(json),
+      });
+      response.end(json);
+    };
+    if (request.url?.endsWith("/next_job")) {
+      setTimeout(() => answer(200, { job_id: null }), (body.wait_seconds ?? 0) * 1000);
+    } else if (request.url?.endsWith("/register")) {
+      answer(201, { worker_id: body.worker_id });
+    } else {
+      answer(200, { worker_id: body.worker_id, status: "idle", commands: [] });
+    }
+  });
+});
+
+server.listen(0, "127.0.0.1", () => {
+  process.stdout.write(`${(server.address() as AddressInfo).port}\n`);
+});

@@ -1,0 +1,217 @@
+import { randomUUID } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Answer, WorkerApi } from "./worker-api";
+
+/** How a simulated worker behaves; each is something that was seen in a fleet. */
+export const BEHAVIOURS = [
+  "normal",
+  // Takes ten times as long.
+  "slow",
+  // Crashes now and then, whatever it does, and comes back as another boot.
+  "flapping",
+  // Heartbeats, and after its first job never asks again, nor obeys.
+  "deaf",
+  // Falls silent with a job until that is given to somebody else, then delivers it all the same.
+  "zombie",
+  // Sends every result twice at once, and once more later.
+  "double",
+  // Says things of jobs that it does not have, and numbers that can't be.
+  "liar",
+] as const;
+export type Behaviour = (typeof BEHAVIOURS)[number];
+
+export interface SimulationOptions {
+  apiUrl: string;
+  workerKey: string;
+  heartbeatMs: number;
+  /** How long a poll is parked, in seconds. */
+  waitS: number;
+  /** How long a job takes. */
+  workMs: number;
+  /** Longer than the control plane waits for a heartbeat. */
+  silenceMs: number;
+}
+
+/** What a simulated worker saw. */
+export interface Tally {
+  handed: number;
+  accepted: number;
+  refused: number;
+  cancelled: number;
+  crashes: number;
+}
+
+type Job = { job_id: string; attempt: number };
+
+/** One worker, as the control plane sees it over HTTP. */
+export class SimulatedWorker {
+  private api: WorkerApi;
+  private readonly stopping = new AbortController();
+  private job: Job | undefined;
+  private silent = false;
+  private beating: NodeJS.Timeout | undefined;
+  private running: Promise<void> = Promise.resolve();
+
+  constructor(
+    readonly id: string,
+    readonly behaviour: Behaviour,
+    private readonly options: SimulationOptions,
+    private readonly tally: Tally,
+  ) {
+    this.api = new WorkerApi(options.apiUrl, options.workerKey);
+  }
+
+  /** Registers, then heartbeats and works until `stop`. */
+  async start(): Promise<void> {
+    await this.register();
+    this.running = this.work();
+    // Spread over the interval, as the starts of real machines are.
+    this.beating = setTimeout(() => this.keepBeating(), Math.random() * this.options.heartbeatMs);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    clearTimeout(this.beating);
+    this.api.close();
+    await this.running;
+  }
+
+  private get stopped(): boolean {
+    return this.stopping.signal.aborted;
+  }
+
+  private async register(): Promise<void> {
+    const body = {
+      worker_id: this.id,
+      gpu: { name: "cpu", memory_gb: 0 },
+      tags: ["simulated", this.behaviour],
+      version: "simulator",
+      boot_id: randomUUID(),
+    };
+    while (!this.stopped) {
+      const answer = await this.post("register", body);
+      if (answer?.status === 201) return;
+      await this.pause(500);
+    }
+  }
+
+  private keepBeating(): void {
+    this.beating = setInterval(() => void this.beat(), this.options.heartbeatMs);
+    void this.beat();
+  }
+
+  private async beat(): Promise<void> {
+    if (this.silent) return;
+    const told = this.behaviour === "liar" ? { job_id: "job_of_somebody", attempt: 7 } : this.job;
+    const answer = await this.post("heartbeat", {
+      worker_id: this.id,
+      gpu: { util: 50, mem_used: 1, mem_total: 2 },
+      status: "idle",
+      timestamp: new Date().toISOString(),
+      ...told,
+    });
+    if (answer?.body.error?.code === "worker_not_registered") await this.register();
+    if (this.behaviour === "deaf") return;
+    const given = answer?.body.commands?.some(
+      ({ type, job_id }) => type !== "drain" && job_id === this.job?.job_id,
+    );
+    if (given) this.job = undefined;
+  }
+
+  private async work(): Promise<void> {
+    while (!this.stopped) {
+      const answer = await this.post("next_job", {
+        worker_id: this.id,
+        wait_seconds: this.options.waitS,
+      });
+      const { job_id: jobId, attempt = 0 } = answer?.body ?? {};
+      if (answer?.status !== 200) await this.pause(500);
+      if (!jobId) continue;
+      this.tally.handed += 1;
+      this.job = { job_id: jobId, attempt };
+      await this.run(this.job);
+      this.job = undefined;
+      if (this.behaviour === "deaf") await this.pause(Number.MAX_SAFE_INTEGER);
+    }
+  }
+
+  private async run(job: Job): Promise<void> {
+    const { workMs, silenceMs } = this.options;
+    switch (this.behaviour) {
+      case "slow":
+        return await this.finish(job, workMs * 10);
+      case "flapping":
+        if (Math.random() < 0.5) return await this.finish(job, workMs);
+        await this.pause(workMs * Math.random());
+        return await this.crash();
+      case "zombie":
+        if (Math.random() < 0.5) return await this.finish(job, workMs);
+        this.silent = true;
+        await this.pause(silenceMs);
+        this.silent = false;
+        return await this.deliver(job);
+      case "double":
+        await this.pause(workMs);
+        await Promise.all([this.deliver(job), this.deliver(job)]);
+        await this.deliver(job);
+        return;
+      case "liar":
+        await this.deliver({ ...job, attempt: job.attempt + 1 });
+        await this.deliver({ ...job, job_id: "job_of_somebody" });
+        await this.deliver(job, { rows_processed: -1 });
+        return await this.finish(job, workMs);
+      case "normal":
+      case "deaf":
+        return await this.finish(job, workMs);
+    }
+  }
+
+  /** Works, unless the job is taken from it meanwhile, and delivers. */
+  private async finish(job: Job, ms: number): Promise<void> {
+    await this.pause(ms);
+    if (this.job) return await this.deliver(job);
+    this.tally.cancelled += 1;
+    await this.post("job_result", this.resultOf(job, { status: "failed", error: "stopped" }));
+  }
+
+  private async deliver(job: Job, metrics: object = { rows_processed: 1_000 }): Promise<void> {
+    const result = this.resultOf(job, { status: "completed", result: {}, metrics });
+    for (let tries = 1; !this.stopped && tries <= 20; tries++) {
+      const answer = await this.post("job_result", result);
+      if (answer && answer.status < 500) {
+        if (answer.status === 200) this.tally.accepted += 1;
+        else this.tally.refused += 1;
+        return;
+      }
+      await this.pause(500);
+    }
+  }
+
+  private resultOf(job: Job, body: object): object {
+    return { worker_id: this.id, ...job, ...body };
+  }
+
+  /** All of its connections break; it is away for a while, and comes back without its job. */
+  private async crash(): Promise<void> {
+    this.tally.crashes += 1;
+    this.silent = true;
+    this.api.close();
+    this.api = new WorkerApi(this.options.apiUrl, this.options.workerKey);
+    await this.pause(this.options.workMs);
+    this.silent = false;
+    await this.register();
+  }
+
+  /** Undefined: the connection failed, as a worker must expect it to. */
+  private async post(endpoint: string, body: object): Promise<Answer | undefined> {
+    if (this.stopped) return undefined;
+    return await this.api.post(`/worker/${endpoint}`, body).catch(() => undefined);
+  }
+
+  private async pause(ms: number): Promise<void> {
+    const longest = 2 ** 31 - 1;
+    await sleep(Math.min(ms, longest), undefined, { signal: this.stopping.signal }).catch(
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,69 @@
+import { SimulatedFleet } from "../../dev/simulator/fleet";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+
+/** Workers of every behaviour at once: no job is lost, none runs twice to an end, none hangs. */
+const TIMEOUT_S = 3;
+
+interface Shown {
+  worker_id: string;
+  error_code: string | null;
+}
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
+    FORGE_CANCEL_GRACE_S: "2",
+    FORGE_ASSIGNMENT_TIMEOUT_S: "3",
+    FORGE_DEAF_AFTER_S: "6",
+  });
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("a fleet of crashing, silent, deaf, lying and stammering workers brings every job to one end", async () => {
+  const fleet = new SimulatedFleet(
+    { normal: 12, slow: 3, flapping: 6, deaf: 4, zombie: 4, double: 4, liar: 4 },
+    {
+      apiUrl: forge.stack.apiUrl,
+      workerKey: forge.stack.keys.workerKey,
+      heartbeatMs: 500,
+      waitS: 5,
+      workMs: 150,
+      silenceMs: (TIMEOUT_S + 3) * 1000,
+    },
+  );
+  await fleet.start();
+  const jobs = await Promise.all(
+    Array.from({ length: 200 }, async (_, n) => {
+      const { job_id } = await forge.user.submit("audit", { ...AUDIT, priority: n % 3 });
+      if (n % 10 > 0) return { job_id, cancelled: false };
+      const { status } = await forge.user.call("POST", `/api/jobs/${job_id}/cancel`);
+      return { job_id, cancelled: status === 202 };
+    }),
+  );
+  const ends: Record<string, number> = {};
+  for (const { job_id, cancelled } of jobs) {
+    const job = await untilEnded(forge.user, job_id, 90_000);
+    const end = job.error_code ?? job.status;
+    ends[end] = (ends[end] ?? 0) + 1;
+    if (cancelled) expect(end).toBe("cancelled");
+    else expect(["completed", "worker_lost"]).toContain(end);
+  }
+  // Most of the workers are good enough for a job to get through in three attempts.
+  expect(ends.completed).toBeGreaterThan(150);
+  expect(fleet.tally.crashes).toBeGreaterThan(0);
+  expect(fleet.tally.refused).toBeGreaterThan(0);
+  await waitFor("the deaf ones to be found out", async () => {
+    const { workers } = await forge.user.get<{ workers: Shown[] }>("/api/workers?limit=200");
+    const deaf = workers.filter((worker) => worker.worker_id.startsWith("sim-deaf"));
+    return deaf.every((worker) => worker.error_code === "unresponsive");
+  });
+  await fleet.stop();
+  await forge.proveInvariants();
+}, 180_000);
