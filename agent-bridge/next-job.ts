@@ -46,9 +46,6 @@ const handedSchema = z
   })
   .meta({ id: "HandedJob" });
 
-/** After a poll ends, its worker may still be given a job for so long: it will ask again soon. */
-const OFFER_S = 30;
-
 export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiters): Route {
   return route({
     method: "POST",
@@ -108,7 +105,7 @@ async function nextJob(
   { workerId, userId, keyId, waitS, signal }: Poll,
 ): Promise<Polled> {
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const offer = await offerWorker(ctx.pool, workerId, userId, waitS + OFFER_S);
+  const offer = await offerWorker(ctx.pool, workerId, userId, waitS);
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle" || offer.draining;
   let woken = false;

@@ -1,5 +1,6 @@
 import type { WorkerStatus } from "../../core/states";
 import { all, execute, type Queryable } from "./pool";
+import { OFFER_S } from "./workers";
 
 export interface Heartbeat {
   workerId: string;
@@ -67,7 +68,7 @@ export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promi
 export interface Pulse {
   worker_id: string;
   heartbeat_seq: number;
-  /** Null while it need not ask: it has a job, or takes none. */
+  /** Null while it need not ask: it is parked, has a job, or takes none. */
   poll_seq: number | null;
 }
 
@@ -76,7 +77,9 @@ export async function listPulses(db: Queryable): Promise<Pulse[]> {
   return await all<Pulse>(
     db,
     `select worker_id, heartbeat_seq,
-            case when status = 'idle' and not draining then poll_seq end as poll_seq
+            case when status = 'idle' and not draining and not coalesce(
+              available_until > now() + make_interval(secs => ${OFFER_S}), false) then poll_seq end
+              as poll_seq
      from workers where status in ('idle', 'busy', 'error') and heartbeat_seq > 0`,
   );
 }

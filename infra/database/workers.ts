@@ -100,6 +100,9 @@ export async function upsertWorker(
   );
 }
 
+/** After a poll has ended, its worker may still be given a job for so long: it will ask again soon. */
+export const OFFER_S = 30;
+
 export interface Offer {
   status: WorkerStatus;
   available_until: string;
@@ -111,14 +114,14 @@ const OFFER = `status, available_until::text, draining,
   decommissioned_at is not null as decommissioned`;
 
 /**
- * The worker asks for work and, whenever it is idle, may be given some for so long. One that had not
- * answered is well again by asking.
+ * The worker asks for work, waits for so long and, whenever it is idle, may be given some. One that had
+ * not answered is well again by asking.
  */
 export async function offerWorker(
   db: Queryable,
   workerId: string,
   userId: string,
-  forS: number,
+  waitS: number,
 ): Promise<Offer | undefined> {
   return await maybeOne<Offer>(
     db,
@@ -127,7 +130,7 @@ export async function offerWorker(
             status_reason = case when ${IS_WELL_AGAIN} then null else status_reason end,
             error_code = case when ${IS_WELL_AGAIN} then null else error_code end
      where worker_id = $1 and user_id = $2 returning ${OFFER}`,
-    [workerId, userId, forS],
+    [workerId, userId, waitS + OFFER_S],
   );
 }
 

@@ -164,21 +164,25 @@ describe("error", () => {
     await forge.user.post("/api/workers/e-drained/drain", {});
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const job = await busy.take();
-    // Asks every second, as an agent does whose polls are short.
+    // For longer than a deaf one is suffered.
+    const poll = parked.next(6);
+    const often = await forge.worker("e-often");
+    often.beat();
     let open = true;
     const polling = (async () => {
-      while (open) await parked.next(1);
+      while (open) await often.next(1);
     })();
     const idler = await forge.worker("e-idler");
     idler.beat();
     await until("e-idler", { status: "error" });
-    for (const id of ["e-parked", "e-drained"]) expect((await show(id)).status).toBe("idle");
+    for (const id of ["e-parked", "e-often", "e-drained"])
+      expect((await show(id)).status).toBe("idle");
     expect((await show("e-busy")).status).toBe("busy");
     await busy.complete(job);
     await untilEnded(forge.user, job_id);
     open = false;
-    await polling;
-    for (const worker of [...all, idler]) worker.silence();
+    await Promise.all([poll, polling]);
+    for (const worker of [...all, often, idler]) worker.silence();
   });
 
   test("is where three failures in a row lead while others succeed; not before, and not else", async () => {

@@ -1,45 +1,27 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { historyToJSON } from "@temporalio/common/lib/proto-utils";
-import { DefaultLogger, Runtime, Worker } from "@temporalio/worker";
+import { DefaultLogger, Runtime } from "@temporalio/worker";
 import { jobWorkflowId } from "../../core/workflow-ids";
-import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
+import { inspectHistory, readHistory, recordedHistories, replay } from "../support/histories";
 import { AUDIT, untilEnded } from "../support/jobs";
 
 /**
  * Histories recorded from the real server are replayed against today's workflow code: a change that
  * would break jobs under way fails here. RECORD_HISTORIES=1 writes them anew.
  */
-const DIRECTORY = join(checkoutRoot(), "test", "histories");
-const bundle = { codePath: join(checkoutRoot(), "dist", "workflow-bundle.js") };
-
 beforeAll(() => {
   Runtime.install({ logger: new DefaultLogger("ERROR") });
 });
 
-async function replay(history: unknown, workflowId: string): Promise<void> {
-  await Worker.runReplayHistory({ workflowBundle: bundle }, history, workflowId);
-}
-
-/** Drops what only tells on which machine a history was recorded. */
-function withoutMachine(key: string, value: unknown): unknown {
-  return key === "stackTrace" || key === "identity" ? undefined : value;
-}
-
-/** A history's text with its payloads readable. */
-function decoded(json: string): string {
-  return json.replaceAll(/"data": ?"([^"]*)"/g, (_all, data: string) =>
-    Buffer.from(data, "base64").toString("utf8"),
-  );
-}
-
 describe("recorded histories", () => {
-  const files = readdirSync(DIRECTORY).filter((file) => file.endsWith(".json"));
+  const files = recordedHistories();
 
-  test("are of all four ways that a job goes", () => {
-    expect(files.sort()).toEqual([
+  test("are of all ways that a job goes, and a machine that is set up", () => {
+    expect(files).toEqual([
       "attempts-used-up.json",
+      "bootstrap-failed.json",
+      "bootstrap.json",
+      "cancelled.json",
       "failure.json",
       "success.json",
       "worker-lost.json",
@@ -47,13 +29,14 @@ describe("recorded histories", () => {
   });
 
   test.each(files)("%s replays", async (file) => {
-    const history = JSON.parse(readFileSync(join(DIRECTORY, file), "utf8"));
-    await replay(history, "job:recorded");
+    await replay(readHistory(file), "job:recorded");
   });
 
   test("one that today's code would not write is refused", async () => {
-    const history = JSON.parse(readFileSync(join(DIRECTORY, "worker-lost.json"), "utf8"));
-    const text = JSON.stringify(history).replaceAll('"attempt-2"', '"attempt-7"');
+    const text = JSON.stringify(readHistory("worker-lost.json")).replaceAll(
+      '"attempt-2"',
+      '"attempt-7"',
+    );
     await expect(replay(JSON.parse(text), "job:recorded")).rejects.toThrow(/[Nn]ondetermini/);
   });
 });
@@ -102,6 +85,23 @@ describe("today's code", () => {
       }
       return job_id;
     },
+    // In Temporal's UI, which hands it on.
+    cancelled: async () => {
+      const worker = await forge.worker("told");
+      worker.beat(200);
+      const { job_id } = await forge.user.submit("audit", AUDIT);
+      const job = await worker.take();
+      const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(job_id));
+      await waitFor(
+        "the workflow",
+        async () => (await handle.describe()).status.name === "RUNNING",
+      );
+      await handle.cancel();
+      await waitFor("the command", async () => (await worker.heartbeat()).commands.length === 1);
+      await worker.fail(job);
+      worker.silence();
+      return job_id;
+    },
   };
 
   test.each(Object.entries(ways))("%s: a small history, free of payloads", async (name, go) => {
@@ -112,22 +112,17 @@ describe("today's code", () => {
       failure: ["failed", "job_error"],
       "worker-lost": ["completed", null],
       "attempts-used-up": ["failed", "worker_lost"],
+      cancelled: ["failed", "cancelled"],
     }[name] as [string, string | null];
     expect(job).toMatchObject({ status, error_code: code });
     await forge.proveInvariants();
 
     const handle = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
-    const history = await handle.fetchHistory();
-    const json = historyToJSON(history);
-    expect(history.events?.length).toBeLessThan(30);
-    expect(decoded(json)).toContain(jobId);
-    expect(decoded(json)).not.toContain("data.parquet");
+    const history = await inspectHistory(name, handle);
+    expect(history.match(/"eventId"/g)?.length).toBeLessThan(30);
+    expect(history).toContain(jobId);
+    expect(history).not.toContain("data.parquet");
     const { searchAttributes } = await handle.describe();
     expect(searchAttributes).toMatchObject({ ForgeJobType: ["audit"], ForgeUserId: ["local"] });
-    if (process.env.RECORD_HISTORIES) {
-      const file = join(DIRECTORY, `${name}.json`);
-      writeFileSync(file, `${JSON.stringify(JSON.parse(json, withoutMachine), null, 1)}\n`);
-    }
-    await replay(history, handle.workflowId);
   });
 });

@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { waitFor } from "../../dev/stack/wait";
+import { Machine } from "../support/machine";
+
+/** Every step of a bootstrap fails once, is shown, and mended; and the server is killed in the middle. */
+const machine = new Machine();
+
+beforeAll(async () => {
+  await machine.start();
+  machine.authorizeKey();
+});
+
+afterAll(async () => {
+  await machine.stop();
+});
+
+test("another step seems to be at work: step script", async () => {
+  machine.sshd.fake("flock", "exit 1");
+  await machine.register();
+  const failed = await machine.untilFailed("script");
+  expect(failed.status_reason).toMatch(/another step has been at work/);
+  expect(failed.bootstrap).toMatchObject({ run: 1, ssh_host_key: machine.sshd.hostKey });
+  machine.sshd.fake("flock", undefined);
+});
+
+test("the package manager fails: step packages, three times", async () => {
+  const log = join(machine.directory, "apt.log");
+  machine.sshd.fake(
+    "apt-get",
+    `echo "$@" >>${log}
+     for what; do [ "$what" != docker.io ] || { echo "E: no candidate" >&2; exit 100; }; done`,
+  );
+  await machine.bootstrapAgain();
+  const failed = await machine.untilFailed("packages");
+  expect(failed.status_reason).toMatch(/E: no candidate\nexit code 100/);
+  expect(failed.bootstrap.steps[2]?.tries).toBe(3);
+  // Each try asked for it, after an update.
+  expect(readFileSync(log, "utf8").match(/^install .*docker.io$/gm)).toHaveLength(3);
+  machine.fakePackages();
+});
+
+test("the repository has no such branch: step repository", async () => {
+  machine.git("branch", "-m", "main", "trunk");
+  await machine.bootstrapAgain();
+  expect((await machine.untilFailed("repository")).status_reason).toMatch(/find remote ref main/);
+  machine.git("branch", "-m", "trunk", "main");
+});
+
+test("a project is broken: step requirements", async () => {
+  const mend = machine.breakProject();
+  await machine.bootstrapAgain();
+  expect((await machine.untilFailed("requirements")).status_reason).toMatch(/TOMLDecodeError/);
+  mend();
+}, 120_000);
+
+test("the server is killed in the middle of the longest step, and goes on after it is back", async () => {
+  // The agent does not start yet, so that the next step has its failure too.
+  machine.sshd.fake("setsid", "exit 1");
+  await machine.bootstrapAgain();
+  await waitFor("pip to be at work", async () => {
+    const [, , , , requirements] = (await machine.detail()).bootstrap.steps;
+    return requirements?.status === "running" && /Processing/.test(requirements.log);
+  });
+  await machine.forge.stack.server?.kill();
+  await machine.forge.stack.startServer();
+  const failed = await machine.untilFailed("agent");
+  expect(failed.status_reason).toMatch(/the agent ended right after its start/);
+  expect(failed.bootstrap.steps[4]).toMatchObject({ step: "requirements", tries: 2 });
+}, 180_000);
+
+test("the agent starts and is not heard: step ready", async () => {
+  machine.sshd.fake("setsid", 'echo $$ >agent.pid; echo "lost for words"; exec sleep 60');
+  await machine.bootstrapAgain();
+  const failed = await machine.untilFailed("ready");
+  expect(failed.status_reason).toMatch(
+    /lost for words\nthe agent was started, but not heard for 5 s/,
+  );
+  machine.stopAgent();
+  machine.sshd.fake("setsid", undefined);
+}, 60_000);
+
+test("with all of it mended, it becomes idle", async () => {
+  await machine.bootstrapAgain();
+  await machine.untilStatus("idle");
+}, 120_000);

@@ -1,0 +1,197 @@
+import { execFileSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Answer } from "../../dev/api-client";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "./forge";
+import { Sshd } from "./sshd";
+
+interface Detail {
+  status: string;
+  status_reason: string | null;
+  error_code: string | null;
+  bootstrap: {
+    run: number;
+    ssh_host_key: string | null;
+    steps: { step: string; status: string; tries: number; error: string | null; log: string }[];
+  };
+}
+
+/**
+ * A machine that becomes a worker over real SSH: its script, git, venv, pip and agent are real; of the
+ * package manager there is a stand-in. With the Forge that sets it up.
+ */
+export class Machine {
+  readonly id = "over-ssh";
+  readonly directory = mkdtempSync(join(tmpdir(), "forge-ssh-"));
+  readonly keyFile = join(this.directory, "keys", "local", "id_ed25519");
+  readonly repository = join(this.directory, "repository");
+  readonly remoteDir = join(this.directory, "worker");
+  /** Its sessions find no container runtime. */
+  readonly sshd = new Sshd(join(this.directory, "sshd"), ["docker", "podman"]);
+  forge!: Forge;
+
+  async start(): Promise<void> {
+    mkdirSync(join(this.directory, "keys", "local"), { recursive: true });
+    Sshd.makeKey(this.keyFile);
+    this.makeRepository();
+    await this.sshd.start();
+    this.forge = await startForge({
+      FORGE_HEARTBEAT_TIMEOUT_S: "4",
+      FORGE_SSH_KEY_DIR: join(this.directory, "keys"),
+      FORGE_SSH_ALLOW: "127.0.0.1/32",
+      FORGE_COMPUTE_REPOSITORY: `file://${this.repository}`,
+      FORGE_BOOTSTRAP_DIR: this.remoteDir,
+      FORGE_BOOTSTRAP_READY_S: "5",
+      HEARTBEAT_INTERVAL: "0.5",
+      FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
+    });
+    const artifacts = join(this.forge.stack.storeDir, "artifacts");
+    mkdirSync(artifacts, { recursive: true });
+    // Configured before the store's directory was known.
+    execFileSync("ln", ["-s", artifacts, join(this.directory, "artifacts")]);
+  }
+
+  async stop(): Promise<void> {
+    await this.forge?.stop();
+    this.stopAgent();
+    await this.sshd.stop();
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  /** What pip needs to know on this machine, where the artifacts are, and a secret. */
+  private environment(): Record<string, string> {
+    const ofPip = Object.entries(process.env).filter(([name]) =>
+      /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name),
+    );
+    return {
+      ...(Object.fromEntries(ofPip) as Record<string, string>),
+      ARTIFACTS_DIR: join(this.directory, "artifacts"),
+      HEARTBEAT_INTERVAL: "0.5",
+      TEAM_TOKEN: "not-for-the-log",
+    };
+  }
+
+  git(...args: string[]): void {
+    const identity = ["-c", "user.name=test", "-c", "user.email=test@localhost"];
+    execFileSync("git", [...identity, ...args], { cwd: this.repository, stdio: "ignore" });
+  }
+
+  private makeRepository(): void {
+    for (const project of ["agent", "compute"]) {
+      cpSync(join(checkoutRoot(), project), join(this.repository, project), { recursive: true });
+    }
+    execFileSync("git", ["init", "-q", "-b", "main", this.repository]);
+    this.git("add", ".");
+    this.git("commit", "-q", "-m", "agent and handlers");
+  }
+
+  /** The stand-in for a package manager: what it is asked to install is there. */
+  fakePackages(): void {
+    const docker = join(this.directory, "sshd", "bin", "docker");
+    this.sshd.fake("apt-get", `touch ${docker}\nchmod +x ${docker}`);
+  }
+
+  authorizeKey(): void {
+    this.sshd.authorize(readFileSync(`${this.keyFile}.pub`, "utf8"));
+  }
+
+  /** The SSH form of spec.md 2.4. */
+  registration(more: object = {}): object {
+    return {
+      ssh_host: "127.0.0.1",
+      ssh_port: this.sshd.port,
+      ssh_user: this.sshd.user,
+      gpu_count: 0,
+      gpu_type: "cpu",
+      provider: "lambda",
+      metadata: { instance_id: "i-1", region: "eu" },
+      worker_id: this.id,
+      tags: ["ssh"],
+      ...more,
+    };
+  }
+
+  async register(more: object = {}): Promise<Answer> {
+    return await this.forge.user.call("POST", "/api/workers/register", this.registration(more));
+  }
+
+  async bootstrapAgain(body: object = {}): Promise<Answer> {
+    return await this.forge.user.call("POST", `/api/workers/${this.id}/bootstrap`, body);
+  }
+
+  async detail(): Promise<Detail> {
+    return await this.forge.user.get(`/api/workers/${this.id}`);
+  }
+
+  async untilStatus(status: string): Promise<Detail> {
+    return await waitFor(
+      `it to be ${status}`,
+      async () => {
+        const worker = await this.detail();
+        return worker.status === status && worker;
+      },
+      { timeoutMs: 90_000 },
+    );
+  }
+
+  /** Waits for the end of a bootstrap, which must have failed at this step, and at no other. */
+  async untilFailed(step: string): Promise<Detail> {
+    const failed = await waitFor(
+      `the failure of ${step}`,
+      async () => {
+        const worker = await this.detail();
+        return worker.status !== "bootstrapping" && worker;
+      },
+      { timeoutMs: 90_000 },
+    );
+    expect(failed).toMatchObject({ status: "error", error_code: "bootstrap_failed" });
+    expect(failed.status_reason).toMatch(`bootstrap failed at step "${step}": `);
+    const at = failed.bootstrap.steps.findIndex((each) => each.step === step);
+    const statuses = failed.bootstrap.steps.map((each) => each.status);
+    expect(statuses).toEqual(
+      statuses.map((_, n) => (n < at ? "completed" : n === at ? "failed" : "pending")),
+    );
+    return failed;
+  }
+
+  get agentPid(): number | undefined {
+    const file = join(this.remoteDir, "agent.pid");
+    return existsSync(file) ? Number(readFileSync(file, "utf8")) : undefined;
+  }
+
+  stopAgent(): void {
+    if (this.agentPid === undefined) return;
+    try {
+      process.kill(this.agentPid, "SIGKILL");
+    } catch {
+      // It has ended.
+    }
+  }
+
+  /** A file that the bootstrap left on the machine. */
+  read(name: string): string {
+    return readFileSync(join(this.remoteDir, name), "utf8");
+  }
+
+  breakProject(): () => void {
+    const file = join(this.repository, "compute", "pyproject.toml");
+    const good = readFileSync(file, "utf8");
+    writeFileSync(file, "[broken");
+    this.git("commit", "-q", "-a", "-m", "broken");
+    return () => {
+      writeFileSync(file, good);
+      this.git("commit", "-q", "-a", "-m", "mended");
+    };
+  }
+}
