@@ -6,7 +6,7 @@ import { JOB_TYPES } from "../core/job-types";
 import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
 import { findOwnArtifacts } from "../infra/database/artifacts";
-import { type HandOut, handOut } from "../infra/database/attempts";
+import { type HandOut, handOut } from "../infra/database/hand-out";
 import { findOffer, type Offer, offerWorker, withdrawOffer } from "../infra/database/workers";
 import { invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -108,7 +108,6 @@ async function nextJob(
   const offer = await offerWorker(ctx.pool, workerId, userId, waitS);
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle" || offer.draining;
-  let woken = false;
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
@@ -124,8 +123,8 @@ async function nextJob(
         if (!job.is_cancelled) return { job, commands: [] };
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
-      // Woken for something else, or for an assignment that was taken back.
-      const now = woken ? await findOffer(ctx.pool, workerId) : undefined;
+      // Read after parking, so that no drain falls in between.
+      const now = await findOffer(ctx.pool, workerId);
       if (now?.draining && !offer.draining) return { commands: toDrain(now) };
       if (!nudged) {
         nudged = true;
@@ -135,7 +134,6 @@ async function nextJob(
       if (deadline <= ctx.clock.nowMs()) return { commands: toDrain(offer) };
       const why = await waiter.woken;
       if (why === "superseded") return NOTHING;
-      woken = why === "assigned";
     } finally {
       waiter.leave();
     }

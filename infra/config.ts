@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
-import { JOB_TYPES } from "../core/job-types";
-import { AddressPolicy } from "./ssh/addresses";
+import { environmentJson, policyJson, policyOf, readAddressPolicy } from "./config-values";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>
@@ -10,36 +8,6 @@ const flag = (byDefault: boolean) =>
     .enum(["true", "false", "1", "0"])
     .transform((value) => value === "true" || value === "1")
     .default(byDefault);
-
-const json = z
-  .string()
-  .default("{}")
-  .transform((text, context) => {
-    try {
-      return JSON.parse(text) as unknown;
-    } catch {
-      context.addIssue("is not JSON");
-      return z.NEVER;
-    }
-  });
-const policyJson = json.pipe(jobPolicySchema);
-const environmentJson = json.pipe(
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
-  z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
-);
-
-function readAddressPolicy(
-  given: string | undefined,
-  context: z.core.$RefinementCtx<string | undefined>,
-): AddressPolicy {
-  const networks = (given ?? "").split(",").map((network) => network.trim());
-  try {
-    return new AddressPolicy(networks.filter((network) => network !== ""));
-  } catch (error) {
-    context.issues.push({ code: "custom", message: (error as Error).message, input: given });
-    return z.NEVER;
-  }
-}
 
 /** Every variable that the server reads: default, unit and meaning. */
 const variables = {
@@ -273,13 +241,6 @@ const schema = z.object(variables).transform((env) => ({
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));
-
-/** The specification's rules, with what the operator says in their place. */
-function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
-  const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};
-  const rules = JOB_TYPES.map((type) => [type, { ...byDefault[type], ...given[type] }]);
-  return Object.fromEntries(rules);
-}
 
 export type Config = z.output<typeof schema>;
 

@@ -26,6 +26,20 @@ const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
+/** The queue's shapes, hopped over by their index, and what the jobs of each need; none unless `guard`. */
+const headsWhere = (guard: string): string => `shapes (shape) as (
+  (select shape from attempts where state = 'queued' and (${guard}) order by shape limit 1)
+  union all
+  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
+          order by a.shape limit 1)
+  from shapes s where s.shape is not null),
+heads as materialized (
+  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
+  from shapes s, lateral (
+    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
+  join jobs j using (job_id)
+  where s.shape is not null),`;
+
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
  *
@@ -38,18 +52,7 @@ const MATCH = `
 with recursive idle as materialized (
   select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens, tags from workers w
   where ${IDLE}),
-shapes (shape) as (
-  (select shape from attempts where state = 'queued' order by shape limit 1)
-  union all
-  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
-          order by a.shape limit 1)
-  from shapes s where s.shape is not null),
-heads as materialized (
-  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
-  from shapes s, lateral (
-    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
-  join jobs j using (job_id)
-  where s.shape is not null),
+${headsWhere("true")}
 queue as materialized (
   select a.*, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
   from heads q, lateral (
@@ -139,21 +142,8 @@ export async function listAssigned(db: Queryable, workerIds: string[]): Promise<
  * Shape by shape, and only while anything is set up or waited for.
  */
 const PROVISION = `
-with recursive shapes (shape) as (
-  (select shape from attempts where state = 'queued'
-     and (exists (select from workers where status = 'bootstrapping')
-          or exists (select from jobs where status = 'provisioning_worker'))
-   order by shape limit 1)
-  union all
-  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
-          order by a.shape limit 1)
-  from shapes s where s.shape is not null),
-heads as materialized (
-  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
-  from shapes s, lateral (
-    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
-  join jobs j using (job_id)
-  where s.shape is not null),
+with recursive ${headsWhere(`exists (select from workers where status = 'bootstrapping')
+  or exists (select from jobs where status = 'provisioning_worker')`)}
 wanted as materialized (
   select q.shape, case when
       not exists (select from workers w where w.status in ('idle', 'busy') and ${FITS})

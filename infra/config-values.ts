@@ -1,0 +1,43 @@
+import { z } from "zod";
+import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
+import { JOB_TYPES } from "../core/job-types";
+import { AddressPolicy } from "./ssh/addresses";
+
+const json = z
+  .string()
+  .default("{}")
+  .transform((text, context) => {
+    try {
+      return JSON.parse(text) as unknown;
+    } catch {
+      context.addIssue("is not JSON");
+      return z.NEVER;
+    }
+  });
+export const policyJson = json.pipe(jobPolicySchema);
+/** Names and values as a shell takes them. */
+export const environmentJson = json.pipe(
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
+);
+
+/** Networks, comma-separated; what is none is refused by name. */
+export function readAddressPolicy(
+  given: string | undefined,
+  context: z.core.$RefinementCtx<string | undefined>,
+): AddressPolicy {
+  const networks = (given ?? "").split(",").map((network) => network.trim());
+  try {
+    return new AddressPolicy(networks.filter((network) => network !== ""));
+  } catch (error) {
+    context.issues.push({ code: "custom", message: (error as Error).message, input: given });
+    return z.NEVER;
+  }
+}
+
+/** The specification's rules, with what the operator says in their place. */
+export function policyOf(given: JobPolicy, trainNeedsGpu: boolean): JobPolicy {
+  const byDefault = trainNeedsGpu ? DEFAULT_JOB_POLICY : {};
+  const rules = JOB_TYPES.map((type) => [type, { ...byDefault[type], ...given[type] }]);
+  return Object.fromEntries(rules);
+}

@@ -1,0 +1,64 @@
+import type { JobType } from "../../core/job-types";
+import { IS_LIVE } from "./keys";
+import { maybeOne, type Queryable } from "./pool";
+
+export interface HandOut {
+  job_id: string;
+  user_id: string;
+  attempt: number;
+  job_type: JobType;
+  payload: Record<string, unknown>;
+  params: Record<string, unknown>;
+  timeout_s: number;
+  output_ids: Record<string, string>;
+  /** Its job is cancelled: the worker should not go on with it. */
+  is_cancelled: boolean;
+}
+
+/**
+ * Starts the attempt assigned to this worker, or finds the one that it runs already: asking twice
+ * gives the same answer. The job row is taken first, then the attempt, as everywhere. A key that was
+ * revoked while its poll was parked is given nothing.
+ */
+export async function handOut(
+  db: Queryable,
+  workerId: string,
+  keyId: string,
+): Promise<HandOut | undefined> {
+  for (;;) {
+    const found = await tryHandOut(db, workerId, keyId);
+    // Another poll of this worker started it while we waited for the job's lock: now it runs.
+    if (!found || found.is_running) return found;
+  }
+}
+
+async function tryHandOut(
+  db: Queryable,
+  workerId: string,
+  keyId: string,
+): Promise<(HandOut & { is_running: boolean }) | undefined> {
+  return await maybeOne(
+    db,
+    `with held as (
+       select job_id, attempt, state from attempts
+       where worker_id = $1 and state in ('assigned', 'running')
+         and exists (select from api_keys where key_id = $2 and ${IS_LIVE})),
+     job as (
+       update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
+              started_at = coalesce(j.started_at, now())
+       from held
+       where j.job_id = held.job_id and held.state = 'assigned' and j.status = 'assigned'
+       returning j.job_id, j.timeout_s),
+     started as (
+       update attempts a set state = 'running', started_at = now(),
+              deadline_at = now() + make_interval(secs => job.timeout_s)
+       from job
+       where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
+       returning a.job_id)
+     select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
+            a.cancel_by is not null as is_cancelled,
+            held.state = 'running' or held.job_id in (select job_id from started) as is_running
+     from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
+    [workerId, keyId],
+  );
+}
