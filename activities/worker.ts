@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "@temporalio/worker";
+import { bootstrapTaskQueue } from "../core/bootstrap";
 import type { Context } from "../infra/context";
 import type { Logger } from "../infra/logger";
 import type { Part } from "../infra/service";
@@ -30,7 +31,7 @@ async function installRuntime(logger: Logger): Promise<void> {
 /** The Temporal worker as a part of a server: starts with Temporal away, and outlives its absence. */
 export class TemporalWorkerPart implements Part {
   readonly name = "temporal-worker";
-  private worker: Worker | undefined;
+  private workers: Worker[] = [];
   private running: Promise<void> = Promise.resolve();
   private stopped = false;
 
@@ -45,8 +46,12 @@ export class TemporalWorkerPart implements Part {
 
   async stop(): Promise<void> {
     this.stopped = true;
-    if (this.worker?.getState() === "RUNNING") this.worker.shutdown();
+    this.shutdown();
     await this.running;
+  }
+
+  private shutdown(): void {
+    for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }
 
   private async keepRunning(): Promise<void> {
@@ -70,22 +75,34 @@ export class TemporalWorkerPart implements Part {
     await registerSearchAttributes(this.ctx.temporal);
     const connection = await NativeConnection.connect({ address });
     try {
-      this.worker = await Worker.create({
+      const common = {
         connection,
         namespace,
-        taskQueue,
-        workflowBundle: { codePath: this.workflowBundlePath },
         activities: createActivities(this.ctx),
         shutdownGraceTime: DRAIN_MS,
+        shutdownForceTime: 2 * DRAIN_MS,
+      };
+      const worker = await Worker.create({
+        ...common,
+        taskQueue,
+        workflowBundle: { codePath: this.workflowBundlePath },
         maxConcurrentActivityTaskExecutions: 50,
         maxConcurrentLocalActivityExecutions: 50,
       });
+      // Steps on machines take an hour, and may hang: they have slots of their own.
+      const steps = await Worker.create({
+        ...common,
+        taskQueue: bootstrapTaskQueue(taskQueue),
+        maxConcurrentActivityTaskExecutions: 50,
+      });
+      this.workers = [worker, steps];
       if (this.stopped) return;
       onRunning();
       this.ctx.logger.info({ address, taskQueue }, "Temporal worker runs");
-      await this.worker.run();
+      // One that fails must not leave the other behind.
+      await Promise.all(this.workers.map((each) => each.run().finally(() => this.shutdown())));
     } finally {
-      this.worker = undefined;
+      this.workers = [];
       await connection.close();
     }
   }

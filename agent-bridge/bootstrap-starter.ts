@@ -32,9 +32,16 @@ export class BootstrapStarter implements Part {
   private async sweep(): Promise<void> {
     const due = await claimBootstraps(this.ctx.pool, this.ctx.config.reconcileAfterS);
     for (const { worker_id: workerId, bootstrap_run: run } of due) {
-      await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-        this.startWorkflow({ workerId, run }),
-      );
+      await this.ctx.temporal
+        .withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+          this.startWorkflow({ workerId, run }),
+        )
+        .catch((error: unknown) =>
+          this.ctx.logger.warn(
+            { worker_id: workerId, err: String(error) },
+            "bootstrap not started",
+          ),
+        );
     }
   }
 

@@ -50,14 +50,26 @@ export class FleetMonitor implements Part {
     const asked = pulses.flatMap(({ worker_id: id, poll_seq: seq }) =>
       seq === null ? [] : { id, seq },
     );
-    for (const silent of this.heartbeats.observe(beats, nowMs)) await this.declareDead(silent);
-    for (const deaf of this.polls.observe(asked, nowMs)) await this.declareDeaf(deaf);
+    for (const silent of this.heartbeats.observe(beats, nowMs)) {
+      await this.attempt(silent.id, () => this.declareDead(silent));
+    }
+    for (const deaf of this.polls.observe(asked, nowMs)) {
+      await this.attempt(deaf.id, () => this.declareDeaf(deaf));
+    }
 
     const { assignmentTimeoutS } = this.ctx.config.fleet;
     for (const attempt of await listOverdueAttempts(this.ctx.pool, assignmentTimeoutS)) {
-      if (attempt.state === "assigned") await this.takeBack(attempt);
-      else await this.endOverdue(attempt);
+      await this.attempt(attempt.worker_id, () =>
+        attempt.state === "assigned" ? this.takeBack(attempt) : this.endOverdue(attempt),
+      );
     }
+  }
+
+  /** One that can't be dealt with must not keep the others from being. */
+  private async attempt(workerId: string, work: () => Promise<void>): Promise<void> {
+    await work().catch((error: unknown) =>
+      this.ctx.logger.error({ worker_id: workerId, err: String(error) }, "fleet monitor"),
+    );
   }
 
   private async look(): Promise<Pulse[]> {

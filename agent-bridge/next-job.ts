@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
 import { ownedThingIn } from "../core/dataset-uri";
@@ -7,7 +8,7 @@ import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
 import { findOwnArtifacts } from "../infra/database/artifacts";
 import { type HandOut, handOut } from "../infra/database/hand-out";
-import { findOffer, type Offer, offerWorker, withdrawOffer } from "../infra/database/workers";
+import { findOffer, offerWorker, withdrawOffer } from "../infra/database/workers";
 import { invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { type Command, commandSchema } from "./commands";
@@ -91,6 +92,8 @@ interface Poll {
   signal: AbortSignal;
 }
 
+const PACE_MS = 1_000;
+
 interface Polled {
   job?: HandOut;
   commands: Command[];
@@ -119,19 +122,23 @@ async function nextJob(
         return NOTHING;
       }
       const job = await handOut(ctx.pool, workerId, keyId);
+      if (job && !job.is_cancelled) return { job, commands: [] };
       if (job) {
-        if (!job.is_cancelled) return { job, commands: [] };
+        await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
       // Read after parking, so that no drain falls in between.
       const now = await findOffer(ctx.pool, workerId);
-      if (now?.draining && !offer.draining) return { commands: toDrain(now) };
+      if (now?.draining) {
+        if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
+        return { commands: [{ type: "drain" }] };
+      }
       if (!nudged) {
         nudged = true;
         await scheduler.nudge();
         continue;
       }
-      if (deadline <= ctx.clock.nowMs()) return { commands: toDrain(offer) };
+      if (deadline <= ctx.clock.nowMs()) return NOTHING;
       const why = await waiter.woken;
       if (why === "superseded") return NOTHING;
     } finally {
@@ -140,7 +147,11 @@ async function nextJob(
   }
 }
 
-const toDrain = (offer: Offer): Command[] => (offer.draining ? [{ type: "drain" }] : []);
+/** Of its wait as much as keeps a worker that asks on, told or not, from asking all the time. */
+async function paced(waitMs: number, signal: AbortSignal): Promise<void> {
+  if (waitMs <= 0) return;
+  await sleep(Math.min(waitMs, PACE_MS), undefined, { signal }).catch(() => undefined);
+}
 
 /**
  * Whether the dataset that a job names lies in our own store and is not its tenant's. The worker is told

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../core/bootstrap";
-import { Conflict, InvalidRequest } from "../core/errors";
+import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { gpuMemoryGb, gpuTokens } from "../core/requirements";
 import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
 import { redact } from "../infra/bootstrap/redact";
 import type { Context } from "../infra/context";
-import { insertSshWorker } from "../infra/database/bootstraps";
+import { countBootstraps, insertSshWorker } from "../infra/database/bootstraps";
 import { createOnce } from "../infra/http/idempotency";
 import { requireScope } from "../infra/http/principal";
 import type { AnyCall } from "../infra/http/route";
@@ -67,12 +67,12 @@ export async function registerBySsh(
   given: SshRegistration,
 ): Promise<z.infer<typeof sshAnswer>> {
   const { principal, request } = call;
-  requireScope(principal, "user");
-  requireConfigured(ctx);
-  // Said now, not by a failed step a minute later.
-  const directory = keyDirOf(ctx.config.ssh.keyDir, principal.userId, principal.sharesWorkers);
-  await refuseField("ssh_key_path", readKeyFile(directory, given.ssh_key_path));
-  await refuseField("ssh_host", ctx.config.ssh.addresses.resolve(given.ssh_host));
+  await requireUsable(ctx, call, given);
+  const underWay = await countBootstraps(ctx.pool, principal.userId);
+  if (underWay >= ctx.config.bootstrap.maxPerTenant) {
+    const message = `${underWay} workers of yours are being set up; wait for one of them`;
+    throw new ForgeError(429, "rate_limited", message);
+  }
   const workerId = given.worker_id ?? newId("wkr");
   const { answer, isNew } = await createOnce(ctx, call, {
     content: given,
@@ -113,26 +113,38 @@ export async function registerBySsh(
 }
 
 /** What a bootstrap would do, without doing any of it. */
-export function planBootstrap(
+export async function planBootstrap(
   ctx: Context,
-  { principal }: AnyCall,
+  call: AnyCall,
   given: SshRegistration,
-): z.infer<typeof planAnswer> {
-  requireScope(principal, "user");
-  requireConfigured(ctx);
-  const files = filesFor(ctx, {
-    worker_id: given.worker_id ?? "<the new worker's id>",
+): Promise<z.infer<typeof planAnswer>> {
+  await requireUsable(ctx, call, given);
+  const worker = {
+    worker_id: given.worker_id ?? "NEW",
     gpu_count: given.gpu_count,
     tags: given.tags,
-  });
-  const secrets = Object.values(ctx.config.bootstrap.environment);
-  const shown = Object.entries(files).map(([name, content]) => [name, redact(content, secrets)]);
+  };
+  const files = filesFor(ctx, worker, () => "[redacted]");
+  const shown = Object.entries(files).map(([name, content]) => [name, redact(content, [])]);
   return {
     plan: BOOTSTRAP_STEPS.map(({ name, does }) => {
-      return { step: name, does, command: isOfScript(name) ? commandOf(ctx, name) : null };
+      return { step: name, does, command: isOfScript(name) ? commandOf(ctx, worker, name) : null };
     }),
     files: Object.fromEntries(shown),
   };
+}
+
+/** What is wrong is said now, not by a failed step a minute later. */
+async function requireUsable(
+  ctx: Context,
+  { principal }: AnyCall,
+  given: SshRegistration,
+): Promise<void> {
+  requireScope(principal, "user");
+  requireConfigured(ctx);
+  const directory = keyDirOf(ctx.config.ssh.keyDir, principal.userId, principal.sharesWorkers);
+  await refuseField("ssh_key_path", readKeyFile(directory, given.ssh_key_path));
+  await refuseField("ssh_host", ctx.config.ssh.addresses.resolve(given.ssh_host));
 }
 
 /** Else the last step would fail, after an hour of installing. */

@@ -82,10 +82,10 @@ export function registerRoute(ctx: Context): Route {
       },
       200: { description: "with `plan`: what would be done", schema: planAnswer },
     },
-    refusals: { 409: ["worker_id_taken", "bootstrap_not_configured"] },
+    refusals: { 409: ["worker_id_taken", "bootstrap_not_configured"], 429: ["rate_limited"] },
     async handle(call) {
       const { body: given, principal, request, reply } = call;
-      if ("ssh_host" in given && given.plan) return planBootstrap(ctx, call, given);
+      if ("ssh_host" in given && given.plan) return await planBootstrap(ctx, call, given);
       reply.code(201);
       if ("ssh_host" in given) return await registerBySsh(ctx, call, given);
       const workerId = given.worker_id ?? newId("wkr");

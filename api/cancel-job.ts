@@ -44,6 +44,8 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
           );
         case "ended":
           if (done.owed) ctx.signals.emit("outbox", done.owed);
+          // A worker may be free by it.
+          ctx.signals.queueChanged();
           break;
         case "requested":
           break;

@@ -1,9 +1,11 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import {
   betweenAttempts,
   explainPending,
   type FleetMember,
   type PendingReason,
   type QueuedShape,
+  type WaitingJob,
 } from "../core/pending-reason";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
@@ -12,6 +14,8 @@ import { type Job, presentJob } from "./present-job";
 
 /** Fleet and queue are read anew after so long, however many jobs are asked for. */
 const VIEW_MS = 1_000;
+/** Jobs explained in one turn of the event loop. */
+const AT_ONCE = 10;
 
 interface View {
   fleet: FleetMember[];
@@ -42,23 +46,18 @@ export class JobPresenter {
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
     const { fleet, queue } = await this.look();
-    return new Map(
-      waiting.map((job) => {
-        const queuedAt = queued.get(job.job_id);
-        if (queuedAt === undefined) return [job.job_id, betweenAttempts(job.attempts)];
-        const wants = {
-          jobId: job.job_id,
-          userId: job.user_id,
-          priority: job.priority,
-          queuedAt,
-          gpuCount: job.req_gpu_count,
-          gpuTokens: job.req_gpu_tokens,
-          memoryGb: job.req_memory_gb,
-          tags: job.req_tags,
-        };
-        return [job.job_id, explainPending(wants, fleet, queue)];
-      }),
-    );
+    const reasons = new Map<string, PendingReason>();
+    for (const [n, job] of waiting.entries()) {
+      // A page of them takes a while in a large fleet, whose heartbeats must not wait for it.
+      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
+      const queuedAt = queued.get(job.job_id);
+      const reason =
+        queuedAt === undefined
+          ? betweenAttempts(job.attempts)
+          : explainPending(wantsOf(job, queuedAt), fleet, queue);
+      reasons.set(job.job_id, reason);
+    }
+    return reasons;
   }
 
   private look(): Promise<View> {
@@ -79,6 +78,17 @@ export class JobPresenter {
     return { fleet, queue };
   }
 }
+
+const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({
+  jobId: job.job_id,
+  userId: job.user_id,
+  priority: job.priority,
+  queuedAt,
+  gpuCount: job.req_gpu_count,
+  gpuTokens: job.req_gpu_tokens,
+  memoryGb: job.req_memory_gb,
+  tags: job.req_tags,
+});
 
 const isWaiting = (job: JobRow): boolean =>
   job.status === "pending" || job.status === "provisioning_worker";

@@ -1,12 +1,17 @@
 import { z } from "zod";
-import { NotFound } from "../core/errors";
+import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../infra/context";
 import { listSteps } from "../infra/database/bootstraps";
 import { revokeKey } from "../infra/database/keys";
 import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
 import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
-import { decommissionWorker, drainWorker, resetWorker } from "../infra/database/workers";
+import {
+  decommissionWorker,
+  drainWorker,
+  lockWorker,
+  resetWorker,
+} from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
@@ -83,10 +88,13 @@ export function workerRoutes(ctx: Context): Route[] {
       description: "Ends draining too. A worker also leaves `error` by registering again.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 200: { description: "the worker", schema: workerSchema } },
-      refusals: NOT_FOUND,
+      refusals: { ...NOT_FOUND, 409: ["worker_not_set_up"] },
       async handle({ params }) {
         const { worker_id: workerId } = await requireWorker(ctx, params, null);
-        await resetWorker(ctx.pool, workerId);
+        if (!(await resetWorker(ctx.pool, workerId))) {
+          const message = `worker "${workerId}" has not been heard: it must register, or be set up again`;
+          throw new Conflict("worker_not_set_up", message);
+        }
         ctx.signals.queueChanged();
         return presentWorker(await requireWorker(ctx, params, null));
       },
@@ -114,7 +122,7 @@ export function workerRoutes(ctx: Context): Route[] {
         const { worker_id: workerId } = worker;
         // Asked again, it is out already.
         if (worker.decommissioned_at === null) {
-          await decommission(ctx, worker);
+          await decommission(ctx, workerId);
           request.log.info({ worker_id: workerId }, "worker decommissioned");
         }
         return { worker_id: workerId, decommissioned: true };
@@ -134,16 +142,15 @@ export async function requireWorker(
   return worker;
 }
 
-async function decommission(
-  ctx: Context,
-  { worker_id: workerId, bootstrap_key_id: keyId }: ShownWorkerRow,
-): Promise<void> {
-  const lost = await transaction(ctx.pool, async (db) => {
+async function decommission(ctx: Context, workerId: string): Promise<void> {
+  const { lost, keyId } = await transaction(ctx.pool, async (db) => {
     const { lost } = await loseHeldAttempt(db, workerId, "it was decommissioned", async () => true);
     await lockWorkerHolding(db, workerId, undefined);
+    // Read under its lock: a bootstrap may be about to make another key.
+    const keyId = (await lockWorker(db, workerId))?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
     if (keyId !== null) await revokeKey(db, keyId, null);
-    return lost;
+    return { lost, keyId };
   });
   if (keyId !== null) await ctx.signals.revoked(keyId);
   if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });

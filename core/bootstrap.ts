@@ -19,6 +19,9 @@ export const BOOTSTRAP_STEPS = [
 
 export type BootstrapStep = (typeof BOOTSTRAP_STEPS)[number]["name"];
 
+/** Where the steps are done: a queue beside the one of all other work. */
+export const bootstrapTaskQueue = (taskQueue: string): string => `${taskQueue}-bootstrap`;
+
 /** Tries of one step before the whole bootstrap fails. */
 export const STEP_TRIES = 3;
 

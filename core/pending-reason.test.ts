@@ -102,6 +102,13 @@ test("with an idle worker that asks, it is a matter of moments", () => {
   expect(explainPending(job, [idle], [])).toMatchObject({ code: "scheduling" });
 });
 
+test("with workers that are idle and do not ask, that nobody asks", () => {
+  expect(explainPending(job, [worker({ workerId: "box", status: "idle" })], [])).toMatchObject({
+    code: "no_worker_available",
+    message: "idle, but not asking for work: box",
+  });
+});
+
 test("with busy workers, its place among those that want one of them", () => {
   const queue = [
     shape("ann", [3, 4, 5, 6]),

@@ -72,6 +72,11 @@ export function explainPending(
   if (working.some((worker) => worker.status === "idle" && worker.asks)) {
     return reason("scheduling", "a worker that fits is idle; it is assigned in a moment");
   }
+  if (working.every((worker) => worker.status === "idle")) {
+    const which = nameFor(job, working[0] as FleetMember);
+    const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
+    return reason("no_worker_available", `idle, but not asking for work: ${which}${others}`);
+  }
   const { position, overtaken } = place(job, working, fleet, queue);
   const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
   if (overtaken > 0) {
@@ -144,11 +149,11 @@ const UNITS: Record<string, (needed: string | number) => string> = {
 function unmetBy(worker: FleetMember, needs: Requirements): Unmet[] {
   const unmet: Unmet[] = [];
   const lacking = needs.tags.filter((tag) => !worker.tags.includes(tag));
-  if (worker.gpuCount < needs.gpuCount) {
-    unmet.push({ name: "gpu", needed: needs.gpuCount, available: worker.gpuCount });
-  }
   if (!needs.gpuTokens.every((token) => worker.gpuTokens.includes(token))) {
     unmet.push({ name: "gpu_type", needed: needs.gpuTokens.join(" "), available: worker.gpuName });
+  }
+  if (worker.gpuCount < needs.gpuCount) {
+    unmet.push({ name: "gpu", needed: needs.gpuCount, available: worker.gpuCount });
   }
   if (worker.memoryGb < needs.memoryGb) {
     unmet.push({ name: "memory_gb", needed: needs.memoryGb, available: worker.memoryGb });

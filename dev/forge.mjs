@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The one entry of every npm script. Plain JavaScript without dependencies, because on a fresh clone
 // it is what installs them: it brings node_modules and dist up to date, then runs the command.
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
   cpSync,
@@ -93,8 +93,17 @@ function build() {
   });
 }
 
-const runBuilt = (script) =>
-  run(process.execPath, ["--enable-source-maps", join(root, "dist/dev", script), ...args]);
+/** Runs the command to its end. It gets the signals that we get, and decides what they mean. */
+function runBuilt(script) {
+  const program = join(root, "dist/dev", script);
+  const child = spawn(process.execPath, ["--enable-source-maps", program, ...args], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  process.on("SIGINT", () => {}); // a terminal sends it to both
+  process.on("SIGTERM", () => child.kill("SIGTERM"));
+  child.once("exit", (code, signal) => process.exit(signal ? 1 : (code ?? 1)));
+}
 
 const commands = {
   build: () => {},
@@ -111,8 +120,6 @@ if (!(command in commands)) {
   say(`usage: node dev/forge.mjs ${Object.keys(commands).join(" | ")}`);
   process.exit(2);
 }
-process.on("SIGINT", () => {}); // the child gets it too, and decides
-process.on("SIGTERM", () => {});
 install();
 build();
 commands[command]();

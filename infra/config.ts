@@ -63,7 +63,7 @@ const variables = {
   FORGE_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
-    .describe("where workers reach this API; default http://FORGE_HOST:FORGE_PORT"),
+    .describe("where machines that are set up over SSH reach this API"),
   FORGE_SSH_KEY_DIR: z
     .string()
     .optional()
@@ -94,6 +94,12 @@ const variables = {
     .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)
     .default(".forge-worker")
     .describe("directory on such a worker, from its user's home"),
+  FORGE_MAX_BOOTSTRAPS_PER_TENANT: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(10)
+    .describe("workers of one tenant that may be set up at once"),
   FORGE_BOOTSTRAP_READY_S: seconds(120).describe(
     "an agent that was just started there must be heard within, in seconds",
   ),
@@ -176,10 +182,8 @@ const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR"];
 const schema = z.object(variables).transform((env) => ({
   home: resolve(env.FORGE_HOME),
   http: {
-    /** Where workers reach the API; undefined when the port is not known beforehand. */
-    publicUrl:
-      env.FORGE_PUBLIC_URL?.replace(/\/$/, "") ??
-      (env.FORGE_PORT > 0 ? `http://${env.FORGE_HOST}:${env.FORGE_PORT}` : undefined),
+    /** Where workers reach the API: other machines, so nothing that could be guessed. */
+    publicUrl: env.FORGE_PUBLIC_URL?.replace(/\/$/, ""),
     host: env.FORGE_HOST,
     port: env.FORGE_PORT,
     maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
@@ -238,6 +242,7 @@ const schema = z.object(variables).transform((env) => ({
     remoteDir: env.FORGE_BOOTSTRAP_DIR,
     environment: env.FORGE_BOOTSTRAP_ENV,
     readyTimeoutS: env.FORGE_BOOTSTRAP_READY_S,
+    maxPerTenant: env.FORGE_MAX_BOOTSTRAPS_PER_TENANT,
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));

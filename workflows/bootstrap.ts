@@ -1,10 +1,16 @@
-import { ApplicationFailure, proxyActivities } from "@temporalio/workflow";
+import {
+  ApplicationFailure,
+  CancellationScope,
+  proxyActivities,
+  workflowInfo,
+} from "@temporalio/workflow";
 import type { Activities } from "../activities";
 import {
   BOOTSTRAP_STEPS,
   type BootstrapEnd,
   type BootstrapInput,
   type BootstrapStep,
+  bootstrapTaskQueue,
   NOT_RETRYABLE,
   STEP_TRIES,
 } from "../core/bootstrap";
@@ -23,6 +29,8 @@ export async function bootstrapWorkflow(input: BootstrapInput): Promise<Bootstra
   await notes.beginBootstrap(input);
   for (const { name, does, timeoutS } of BOOTSTRAP_STEPS) {
     const activities = proxyActivities<Activities>({
+      // Of its own, so that machines that hang hold up nothing but other machines.
+      taskQueue: bootstrapTaskQueue(workflowInfo().taskQueue),
       activityId: `step-${name}`,
       summary: does,
       startToCloseTimeout: `${timeoutS}s`,
@@ -37,7 +45,8 @@ export async function bootstrapWorkflow(input: BootstrapInput): Promise<Bootstra
     try {
       await doStep(activities, name, input);
     } catch {
-      await notes.failBootstrap({ ...input, step: name });
+      // Also of one that was cancelled in Temporal's UI.
+      await CancellationScope.nonCancellable(() => notes.failBootstrap({ ...input, step: name }));
       throw ApplicationFailure.nonRetryable(`failed at step "${name}"`, "bootstrap_failed");
     }
   }

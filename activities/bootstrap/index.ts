@@ -15,8 +15,9 @@ import {
   startStep,
 } from "../../infra/database/bootstraps";
 import { createKey, revokeKey } from "../../infra/database/keys";
+import { transaction } from "../../infra/database/transaction";
+import { lockWorker } from "../../infra/database/workers";
 import { SshRefused } from "../../infra/ssh/refused";
-import type { SshSession } from "../../infra/ssh/session";
 import { StepLog } from "./step-log";
 
 /** A server that dies is noticed after the workflow's heartbeat time-out, which is several of these. */
@@ -43,8 +44,8 @@ export function createBootstrapActivities(ctx: Context) {
     },
 
     async connectToMachine(input: BootstrapInput): Promise<void> {
-      await step(ctx, input, "connect", async ({ worker, log }) => {
-        const session = await connect(ctx, worker);
+      await step(ctx, input, "connect", async ({ worker, log, signal }) => {
+        const session = await connect(ctx, worker, signal);
         session.close();
         log.add(
           `${worker.ssh_user}@${worker.ssh_host} port ${worker.ssh_port}, ${session.hostKey}\n`,
@@ -134,6 +135,10 @@ async function step(
   } catch (error) {
     await log.close();
     if (error instanceof ApplicationFailure) throw error;
+    // Replaced by another bootstrap, or by none: this one says nothing any more.
+    if (stop.signal.aborted) throw superseded();
+    // It took too long, and another try may be under way.
+    if (signal.aborted) throw error;
     const message = error instanceof Error ? error.message : String(error);
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
     // What the machine said stays out of histories.
@@ -153,10 +158,14 @@ async function runScript(
   name: BootstrapStep,
   stdin?: string,
 ): Promise<void> {
-  const session = await connect(ctx, worker);
+  const session = await connect(ctx, worker, signal);
   try {
-    await upload(ctx, session, filesFor(ctx, worker), log.add);
-    await runStep(ctx, session, { log, signal }, name, stdin);
+    await upload(ctx, worker, session, filesFor(ctx, worker), log.add);
+    const code = await session.run(commandOf(ctx, worker, name), {
+      onOutput: log.add,
+      ...(stdin === undefined ? {} : { stdin }),
+    });
+    if (code !== 0) throw new Error(`exit code ${code}`);
   } finally {
     session.close();
   }
@@ -164,27 +173,12 @@ async function runScript(
 
 /** For people: why the agent may not be heard. */
 async function tellAgentLog(ctx: Context, { worker, log, signal }: Step): Promise<void> {
-  const session = await connect(ctx, worker);
+  const session = await connect(ctx, worker, signal);
   try {
-    await session.run(commandOf(ctx, "agent_log"), { onOutput: log.add, signal });
+    await session.run(commandOf(ctx, worker, "agent_log"), { onOutput: log.add });
   } finally {
     session.close();
   }
-}
-
-async function runStep(
-  ctx: Context,
-  session: SshSession,
-  { log, signal }: Pick<Step, "log" | "signal">,
-  name: BootstrapStep,
-  stdin?: string,
-): Promise<void> {
-  const code = await session.run(commandOf(ctx, name), {
-    onOutput: log.add,
-    signal,
-    ...(stdin === undefined ? {} : { stdin }),
-  });
-  if (code !== 0) throw new Error(`exit code ${code}`);
 }
 
 /** Of the environment that the operator gives to agents: what is named like a secret. */
@@ -193,21 +187,26 @@ const secretsOf = (ctx: Context): string[] =>
     .filter(([name, value]) => /KEY|SECRET|TOKEN|PASSWORD/.test(name) && value.length > 3)
     .map(([, value]) => value);
 
+/** Another key for the worker, and the end of the one before, in one transaction: never two that live. */
 async function mintKey(
   ctx: Context,
   input: BootstrapInput,
 ): Promise<{ key: string; keyId: string }> {
-  const worker = await requireWorker(ctx, input);
-  const made = await createKey(ctx.pool, {
-    userId: worker.user_id,
-    scope: "worker",
-    name: `worker ${worker.worker_id}`.slice(0, 128),
-    madeByAdmin: worker.shared,
+  const { made, old } = await transaction(ctx.pool, async (db) => {
+    await lockWorker(db, input.workerId);
+    const worker = await findBootstrapping(db, input.workerId, input.run);
+    if (!worker) throw superseded();
+    const made = await createKey(db, {
+      userId: worker.user_id,
+      scope: "worker",
+      name: `worker ${worker.worker_id}`.slice(0, 128),
+      madeByAdmin: worker.shared,
+    });
+    await setBootstrapKey(db, worker.worker_id, made.key_id);
+    const old = worker.bootstrap_key_id;
+    if (old !== null) await revokeKey(db, old, null);
+    return { made, old };
   });
-  await setBootstrapKey(ctx.pool, worker.worker_id, made.key_id);
-  if (worker.bootstrap_key_id !== null) {
-    await revokeKey(ctx.pool, worker.bootstrap_key_id, null);
-    await ctx.signals.revoked(worker.bootstrap_key_id);
-  }
+  if (old !== null) await ctx.signals.revoked(old);
   return { key: made.key, keyId: made.key_id };
 }

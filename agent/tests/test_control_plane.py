@@ -75,4 +75,9 @@ def test_nobody_there(server: HTTPServer) -> None:
 
 def test_no_job(server: HTTPServer) -> None:
     server.answer = (200, b'{"job_id": null}')  # type: ignore[attr-defined]
-    assert _control_plane(server.server_port).next_job(0) is None
+    assert _control_plane(server.server_port).next_job(0) == (None, [])
+
+
+def test_commands_of_an_empty_poll(server: HTTPServer) -> None:
+    server.answer = (200, b'{"job_id": null, "commands": [{"type": "drain"}]}')  # type: ignore[attr-defined]
+    assert _control_plane(server.server_port).next_job(0) == (None, [{"type": "drain"}])

@@ -156,6 +156,8 @@ export class Stack {
         ...process.env,
         FORGE_HOME: this.home,
         FORGE_PORT: String(port),
+        // Workers of an embedded stack are on this machine, unless somebody says otherwise.
+        FORGE_PUBLIC_URL: process.env.FORGE_PUBLIC_URL ?? `http://127.0.0.1:${this.ports.http}`,
         FORGE_DATABASE_URL: this.databaseUrl,
         TEMPORAL_ADDRESS: this.temporalAddress,
         FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),

@@ -13,10 +13,12 @@ fail() {
 }
 has() { command -v "$1" >/dev/null 2>&1; }
 as_root() {
+  # Without the lock: what a package starts may run for ever.
   if [ "$(id -u)" = 0 ]; then
-    "$@"
+    "$@" 9>&-
   elif has sudo; then
-    sudo -n "$@" || fail "this needs root: $*; allow $(id -un) to use sudo without a password"
+    sudo -n true 2>/dev/null || fail "this needs root: $*; allow $(id -un) to use sudo without a password"
+    sudo -n "$@" 9>&-
   else
     fail "this needs root, and there is no sudo: $*"
   fi

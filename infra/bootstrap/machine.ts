@@ -10,17 +10,22 @@ import { SshSession, shellQuote } from "../ssh/session";
 const SCRIPT = readFileSync(join(__dirname, "bootstrap.sh"), "utf8");
 
 /** Connects to a worker's machine; the key that it shows first is the one that it must show ever after. */
-export async function connect(ctx: Context, worker: SshWorkerRow): Promise<SshSession> {
+export async function connect(
+  ctx: Context,
+  worker: SshWorkerRow,
+  signal: AbortSignal,
+): Promise<SshSession> {
   const { keyDir, addresses } = ctx.config.ssh;
   const address = await addresses.resolve(worker.ssh_host);
   const directory = keyDirOf(keyDir, worker.user_id, worker.shared);
-  const session = await SshSession.open({
+  const target = {
     address,
     port: worker.ssh_port,
     user: worker.ssh_user,
     privateKey: await readKeyFile(directory, worker.ssh_key_path),
     hostKey: worker.ssh_host_key ?? undefined,
-  });
+  };
+  const session = await SshSession.open(target, signal);
   const trusted = await trustHostKey(ctx.pool, worker.worker_id, session.hostKey);
   if (trusted === session.hostKey) return session;
   session.close();
@@ -30,9 +35,18 @@ export async function connect(ctx: Context, worker: SshWorkerRow): Promise<SshSe
 /** What the machine is told of its worker. */
 export type Described = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
-/** The script, and what it is told: as files, so that no value is ever part of a command. */
-export function filesFor(ctx: Context, worker: Described): Record<string, string> {
+/**
+ * The script, and what it is told: as files, so that no value is ever part of a command.
+ *
+ * @param show how values of the operator's environment are shown, where people read them.
+ */
+export function filesFor(
+  ctx: Context,
+  worker: Described,
+  show: (value: string) => string = (value) => value,
+): Record<string, string> {
   const { repository, repositoryRef, environment } = ctx.config.bootstrap;
+  const given = Object.entries(environment).map(([name, value]) => [name, show(value)]);
   return {
     "bootstrap.sh": SCRIPT,
     settings: shellFile({
@@ -42,7 +56,7 @@ export function filesFor(ctx: Context, worker: Described): Record<string, string
       REPOSITORY_REF: repositoryRef,
     }),
     environment: shellFile({
-      ...environment,
+      ...Object.fromEntries(given),
       SERVICE_API_URL: ctx.config.http.publicUrl ?? "",
       WORKER_ID: worker.worker_id,
       WORKER_TAGS: worker.tags.join(","),
@@ -53,11 +67,12 @@ export function filesFor(ctx: Context, worker: Described): Record<string, string
 /** Puts files into the bootstrap's directory on the machine, each whole or not at all. */
 export async function upload(
   ctx: Context,
+  worker: Described,
   session: SshSession,
   files: Record<string, string>,
   onOutput: (text: string) => void,
 ): Promise<void> {
-  const directory = shellQuote(ctx.config.bootstrap.remoteDir);
+  const directory = shellQuote(directoryOf(ctx, worker));
   for (const [name, content] of Object.entries(files)) {
     const file = shellQuote(name);
     const command =
@@ -72,8 +87,15 @@ export async function upload(
 export const isOfScript = (step: BootstrapStep): boolean => step !== "connect" && step !== "ready";
 
 /** How one of the script's steps is run there. */
-export const commandOf = (ctx: Context, step: BootstrapStep | "agent_log"): string =>
-  `sh ${shellQuote(`${ctx.config.bootstrap.remoteDir}/bootstrap.sh`)} ${step}`;
+export const commandOf = (
+  ctx: Context,
+  worker: Described,
+  step: BootstrapStep | "agent_log",
+): string => `sh ${shellQuote(`${directoryOf(ctx, worker)}/bootstrap.sh`)} ${step}`;
+
+/** One for each worker: a machine may be several. */
+const directoryOf = (ctx: Context, worker: Described): string =>
+  `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
 /** A file of variables for a POSIX shell: whatever is in a value stays a value. */
 const shellFile = (variables: Record<string, string>): string =>

@@ -2,6 +2,7 @@ import type { Usage } from "../../core/pricing";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
+import { FREED } from "./workers";
 
 export interface AttemptRow {
   job_id: string;
@@ -240,7 +241,7 @@ export async function unassign(db: Queryable, jobId: string, workerId: string): 
        from job where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $2
        returning a.job_id),
      freed as (
-       update workers set status = 'idle', available_until = null
+       update workers set status = ${FREED}, available_until = null
        where worker_id = $2 and status = 'busy' and exists (select from returned))
      select job_id from returned`,
     [jobId, workerId],

@@ -34,7 +34,20 @@ export interface SshRegistration {
   metadata: Record<string, unknown> | null;
 }
 
-/** A worker that is yet to be set up, and the debt to start that. False: there is one of this id. */
+/** How many workers of a tenant are being set up. */
+export async function countBootstraps(db: Queryable, userId: string): Promise<number> {
+  const row = await maybeOne<{ n: number }>(
+    db,
+    "select count(*) as n from workers where status = 'bootstrapping' and user_id = $1",
+    [userId],
+  );
+  return row?.n ?? 0;
+}
+
+/**
+ * A worker that is yet to be set up, and the debt to start that. False: there is one of this id, other
+ * than one of the same owner's that was decommissioned.
+ */
 export async function insertSshWorker(db: Queryable, given: SshRegistration): Promise<boolean> {
   const changed = await execute(
     db,
@@ -42,7 +55,16 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
                           gpu_tokens, ssh_host, ssh_port, ssh_user, ssh_key_path, ssh_host_key,
                           provider, metadata, status, bootstrap_run)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'bootstrapping', 1)
-     on conflict (worker_id) do nothing`,
+     on conflict (worker_id) do update set
+       shared = excluded.shared, tags = excluded.tags, gpu_name = excluded.gpu_name,
+       gpu_count = excluded.gpu_count, gpu_memory_gb = excluded.gpu_memory_gb,
+       gpu_tokens = excluded.gpu_tokens, ssh_host = excluded.ssh_host, ssh_port = excluded.ssh_port,
+       ssh_user = excluded.ssh_user, ssh_key_path = excluded.ssh_key_path,
+       ssh_host_key = excluded.ssh_host_key, provider = excluded.provider,
+       metadata = excluded.metadata, status = 'bootstrapping', status_reason = null,
+       error_code = null, draining = false, decommissioned_at = null, strikes = 0,
+       strikes_since = null, bootstrap_run = workers.bootstrap_run + 1
+     where workers.decommissioned_at is not null and workers.user_id = excluded.user_id`,
     [
       given.workerId,
       given.userId,

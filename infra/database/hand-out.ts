@@ -25,12 +25,16 @@ export async function handOut(
   workerId: string,
   keyId: string,
 ): Promise<HandOut | undefined> {
-  for (;;) {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const found = await tryHandOut(db, workerId, keyId);
-    // Another poll of this worker started it while we waited for the job's lock: now it runs.
+    // Another poll of this worker started it while we waited for the job's lock: now it runs. Or it was
+    // taken back meanwhile: now there is none.
     if (!found || found.is_running) return found;
   }
+  return undefined;
 }
+
+const MAX_TRIES = 5;
 
 async function tryHandOut(
   db: Queryable,
@@ -48,6 +52,7 @@ async function tryHandOut(
               started_at = coalesce(j.started_at, now())
        from held
        where j.job_id = held.job_id and held.state = 'assigned' and j.status = 'assigned'
+         and j.worker_id = $1
        returning j.job_id, j.timeout_s),
      started as (
        update attempts a set state = 'running', started_at = now(),

@@ -44,14 +44,15 @@ export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promi
        update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
               util = g.util, mem_used = g.used, mem_total = g.total,
               status = case when w.decommissioned_at is not null then w.status
-                            when w.status = 'dead' and w.error_code is not null then 'error'
+                            when w.status in ('dead', 'idle') and (g.reason is not null
+                              or w.status = 'dead' and w.error_code is not null) then 'error'
                             when w.status = 'dead' then 'idle'
-                            when g.reason is not null and w.status = 'idle' then 'error'
                             else w.status end,
               status_reason = case when w.status = 'dead' and w.error_code is null
                                         and w.decommissioned_at is null then g.reason
                                    else coalesce(g.reason, w.status_reason) end,
-              error_code = case when g.reason is not null and w.status = 'idle' then 'reported'
+              error_code = case when g.reason is not null and w.error_code is null
+                                     and w.status in ('idle', 'busy', 'dead') then 'reported'
                                 else w.error_code end
        from given g, before b
        where w.worker_id = b.worker_id and g.worker_id = b.worker_id

@@ -53,13 +53,18 @@ with recursive idle as materialized (
   select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens, tags from workers w
   where ${IDLE}),
 ${headsWhere("true")}
+-- A fleet has few kinds of workers, and a queue may have many shapes of jobs.
+kinds as materialized (
+  select case when shared then '' else user_id end as user_id, shared, gpu_count, gpu_memory_gb,
+         gpu_tokens, tags, count(*) as n
+  from idle group by 1, 2, 3, 4, 5, 6),
 queue as materialized (
   select a.*, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
   from heads q, lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
     order by priority desc, queued_at, job_id
-    limit least(${BATCH}, (select count(*) from idle w where ${FITS}))) a),
+    limit least(${BATCH}, (select coalesce(sum(n), 0) from kinds w where ${FITS}))) a),
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
@@ -146,7 +151,7 @@ with recursive ${headsWhere(`exists (select from workers where status = 'bootstr
   or exists (select from jobs where status = 'provisioning_worker')`)}
 wanted as materialized (
   select q.shape, case when
-      not exists (select from workers w where w.status in ('idle', 'busy') and ${FITS})
+      not exists (select from workers w where w.status in ('idle', 'busy') and not w.draining and ${FITS})
       and exists (select from workers w where w.status = 'bootstrapping' and ${FITS})
     then 'provisioning_worker' else 'pending' end as status
   from heads q),

@@ -155,12 +155,15 @@ export async function withdrawOffer(
   );
 }
 
+/** Of one that is free again: what it said of itself while it was busy counts from now on. */
+export const FREED = `case when status <> 'busy' then status
+  when error_code is not null then 'error' else 'idle' end`;
+
 /** What it held has ended: free again, but offered to nobody before it asks. */
 export async function releaseWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(
     db,
-    `update workers set status = case when status = 'busy' then 'idle' else status end,
-            available_until = null, jobs_handled = jobs_handled + 1
+    `update workers set status = ${FREED}, available_until = null, jobs_handled = jobs_handled + 1
      where worker_id = $1`,
     [workerId],
   );
@@ -168,9 +171,11 @@ export async function releaseWorker(db: Queryable, workerId: string): Promise<vo
 
 /** An assignment was taken back before it was fetched: the worker's offer stands. */
 export async function releaseUnfetched(db: Queryable, workerId: string): Promise<void> {
-  await execute(db, "update workers set status = 'idle' where worker_id = $1 and status = 'busy'", [
-    workerId,
-  ]);
+  await execute(
+    db,
+    `update workers set status = ${FREED} where worker_id = $1 and status = 'busy'`,
+    [workerId],
+  );
 }
 
 /** It succeeded: what failed there before is forgotten. */
@@ -222,17 +227,19 @@ export async function benchWorker(
   );
 }
 
-/** From `error` back to work, and out of draining, by an admin's word. */
-export async function resetWorker(db: Queryable, workerId: string): Promise<void> {
-  await execute(
+/** From `error` back to work, and out of draining, by an admin's word; false for one never heard. */
+export async function resetWorker(db: Queryable, workerId: string): Promise<boolean> {
+  const changed = await execute(
     db,
     `update workers set draining = false, strikes = 0, strikes_since = null,
             status = case when status = 'error' then 'idle' else status end,
             error_code = null,
             status_reason = case when status = 'error' then null else status_reason end
-     where worker_id = $1`,
+     where worker_id = $1 and heartbeat_seq > 0
+       and error_code is distinct from 'bootstrap_failed'`,
     [workerId],
   );
+  return changed === 1;
 }
 
 /** Finishes what it has and takes no other. */

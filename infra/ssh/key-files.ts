@@ -32,6 +32,9 @@ export async function readKeyFile(directory: string, path: string): Promise<Buff
     throw outside;
   }
   const parsed = ssh2.utils.parseKey(content);
+  if (!(parsed instanceof Error) && !parsed.isPrivateKey()) {
+    throw new SshRefused(`the key file "${path}" is no private key`);
+  }
   if (parsed instanceof Error) {
     const why = /encrypted/i.test(parsed.message) ? "is encrypted" : "is no private key";
     throw new SshRefused(`the key file "${path}" ${why}`);

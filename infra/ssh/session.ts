@@ -23,11 +23,19 @@ export class SshSession {
     readonly hostKey: string,
   ) {}
 
-  /** @throws SshRefused when the host or our key is refused; any other error may be of the moment. */
-  static async open(target: SshTarget): Promise<SshSession> {
+  /**
+   * @param signal ends the attempt, and ever after the connection, at once.
+   * @throws SshRefused when the host or our key is refused; any other error may be of the moment.
+   */
+  static async open(target: SshTarget, signal: AbortSignal): Promise<SshSession> {
     const client = new Client();
     let shown = "";
+    // Not a polite end, for which a machine that hangs would be waited for.
+    const onAbort = (): unknown => client.destroy();
+    signal.addEventListener("abort", onAbort, { once: true });
+    client.once("close", () => signal.removeEventListener("abort", onAbort));
     await new Promise<void>((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
       const fail = (error: Error & { level?: string }): void => {
         client.end();
         if (shown !== "" && target.hostKey !== undefined && shown !== target.hostKey) {
@@ -70,23 +78,19 @@ export class SshSession {
    * Runs a command to its end; its exit code.
    *
    * @param onOutput what it says, both streams, as it comes.
-   * @param signal ends the connection, and with it the command's.
    */
   async run(
     command: string,
-    options: { stdin?: string; onOutput: (text: string) => void; signal?: AbortSignal },
+    options: { stdin?: string; onOutput: (text: string) => void },
   ): Promise<number> {
     const channel = await new Promise<ClientChannel>((resolve, reject) => {
+      // A connection that breaks meanwhile calls nobody back.
+      this.client.once("close", () => reject(new Error("the connection was lost")));
       this.client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
     });
     return await new Promise<number>((resolve, reject) => {
       let code: number | undefined;
-      const onAbort = (): void => {
-        this.client.end();
-        reject(options.signal?.reason);
-      };
-      options.signal?.addEventListener("abort", onAbort, { once: true });
-      if (options.signal?.aborted) onAbort();
+      this.client.once("close", () => reject(new Error("the connection was lost")));
       channel.setEncoding("utf8");
       channel.stderr.setEncoding("utf8");
       channel.on("data", options.onOutput);
@@ -96,7 +100,6 @@ export class SshSession {
         if (signalName) options.onOutput(`\nended by ${signalName}\n`);
       });
       channel.on("close", () => {
-        options.signal?.removeEventListener("abort", onAbort);
         if (code === undefined) reject(new Error("the connection was lost"));
         else resolve(code);
       });
@@ -105,7 +108,7 @@ export class SshSession {
   }
 
   close(): void {
-    this.client.end();
+    this.client.destroy();
   }
 }
 

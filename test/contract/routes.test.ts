@@ -19,6 +19,7 @@ beforeAll(async () => {
   // Every form of every row, one after the other, is no flood.
   forge = await startForge({
     FORGE_SSH_KEY_DIR: keyDir,
+    FORGE_MAX_BOOTSTRAPS_PER_TENANT: "1000",
     FORGE_COMPUTE_REPOSITORY: "https://example.org/compute.git",
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_CANCEL_GRACE_S: "600",

@@ -158,7 +158,10 @@ export const ROWS: Row[] = [
     paths: ({ ssh_worker_id: id }) => [`/api/workers/${id}/bootstrap`],
     scope: "user",
     status: 202,
-    answer: { status: "bootstrapping", bootstrap: { run: 1, steps: expect.any(Array) } },
+    answer: {
+      status: "bootstrapping",
+      bootstrap: { run: expect.any(Number), steps: expect.any(Array) },
+    },
   },
   {
     operations: ["POST /api/workers/heartbeat"],

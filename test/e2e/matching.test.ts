@@ -9,7 +9,7 @@ import {
 import { shapeOf } from "../../core/requirements";
 import { createKey } from "../../infra/database/keys";
 import { matchOnce } from "../../infra/database/matching";
-import { all, execute } from "../../infra/database/pool";
+import { all, createPool, execute } from "../../infra/database/pool";
 import { ensureUser } from "../../infra/database/users";
 import { type Forge, startForge } from "../support/forge";
 
@@ -180,7 +180,12 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     tags: of([["eu"], []], n),
   }));
   await fill(queue, fleet);
-  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(forge.ctx.pool)));
+  // As many connections, so that all of them are at it at once.
+  const options = { connectionString: forge.stack.databaseUrl, max: 50, timeoutMs: 20_000 };
+  const pool = createPool(options, forge.ctx.logger);
+  await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
+  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool)));
+  await pool.end();
   const pairs = passes.flat();
   expect(pairs.length).toBeGreaterThan(50);
   expect(new Set(pairs.map((pair) => pair.worker_id)).size).toBe(pairs.length);

@@ -15,12 +15,27 @@ afterAll(async () => {
   await machine.stop();
 });
 
+test("a machine that hangs holds nothing up: not its worker's end, nor the server's", async () => {
+  machine.sshd.fake("flock", "exec sleep 600");
+  await machine.register();
+  await waitFor("the step to hang", async () => {
+    const [, script] = (await machine.detail()).bootstrap.steps;
+    return script?.status === "running";
+  });
+  const asked = performance.now();
+  await machine.forge.stack.server?.stop();
+  expect(performance.now() - asked).toBeLessThan(12_000);
+  await machine.forge.stack.startServer();
+  await machine.forge.user.call("DELETE", `/api/workers/${machine.id}`);
+  machine.sshd.fake("flock", undefined);
+}, 60_000);
+
 test("another step seems to be at work: step script", async () => {
   machine.sshd.fake("flock", "exit 1");
   await machine.register();
   const failed = await machine.untilFailed("script");
   expect(failed.status_reason).toMatch(/another step has been at work/);
-  expect(failed.bootstrap).toMatchObject({ run: 1, ssh_host_key: machine.sshd.hostKey });
+  expect(failed.bootstrap).toMatchObject({ run: 2, ssh_host_key: machine.sshd.hostKey });
   machine.sshd.fake("flock", undefined);
 });
 

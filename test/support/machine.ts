@@ -36,7 +36,7 @@ export class Machine {
   readonly directory = mkdtempSync(join(tmpdir(), "forge-ssh-"));
   readonly keyFile = join(this.directory, "keys", "local", "id_ed25519");
   readonly repository = join(this.directory, "repository");
-  readonly remoteDir = join(this.directory, "worker");
+  readonly remoteDir = join(this.directory, "workers", this.id);
   /** Its sessions find no container runtime. */
   readonly sshd = new Sshd(join(this.directory, "sshd"), ["docker", "podman"]);
   forge!: Forge;
@@ -51,7 +51,7 @@ export class Machine {
       FORGE_SSH_KEY_DIR: join(this.directory, "keys"),
       FORGE_SSH_ALLOW: "127.0.0.1/32",
       FORGE_COMPUTE_REPOSITORY: `file://${this.repository}`,
-      FORGE_BOOTSTRAP_DIR: this.remoteDir,
+      FORGE_BOOTSTRAP_DIR: join(this.directory, "workers"),
       FORGE_BOOTSTRAP_READY_S: "5",
       HEARTBEAT_INTERVAL: "0.5",
       FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),

@@ -143,7 +143,10 @@ class Agent:
     def _poll(self) -> dict[str, Any] | None:
         self._idle = True
         try:
-            return self._control_plane.next_job(self._config.wait_s)
+            job, commands = self._control_plane.next_job(self._config.wait_s)
+            for command in commands:
+                self._obey(command)
+            return job
         except NotRegistered:
             self._register_until_accepted()
         except KeyRefused:

@@ -70,14 +70,13 @@ class ControlPlane:
 
     def heartbeat(self, beat: dict[str, Any]) -> list[dict[str, Any]]:
         """Sends a heartbeat; returns the commands that came back."""
-        commands = self._post("/api/workers/heartbeat", beat).get("commands", [])
-        return [command for command in commands if isinstance(command, dict)]
+        return _commands_of(self._post("/api/workers/heartbeat", beat))
 
-    def next_job(self, wait_s: float) -> dict[str, Any] | None:
-        """Asks for work, parked for up to `wait_s` seconds."""
+    def next_job(self, wait_s: float) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither."""
         body = {"worker_id": self._worker_id, "wait_seconds": wait_s}
         job = self._post("/api/workers/next_job", body, timeout_s=wait_s + 15)
-        return job if job.get("job_id") else None
+        return (job if job.get("job_id") else None), _commands_of(job)
 
     def job_result(self, result: dict[str, Any]) -> None:
         self._post("/api/workers/job_result", result)
@@ -96,6 +95,10 @@ class ControlPlane:
         if response.is_success and isinstance(answer, dict):
             return answer
         raise _refusal(response.status_code, answer)
+
+
+def _commands_of(answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [command for command in answer.get("commands", []) if isinstance(command, dict)]
 
 
 def _refusal(status: int, answer: Any) -> Refused:  # noqa: ANN401 - whatever JSON came
