@@ -18,7 +18,7 @@ const MAX_P99_ASSIGNMENT_MS = 100;
 const MAX_LOAD = 2;
 
 /** Of so few jobs, on a machine that other tests just left, numbers scatter: a smoke test's slack. */
-const SHORT = { jobs: 90, rounds: 3, slack: 1.5, workers: 200, seconds: 6, turns: 1 };
+const SHORT = { jobs: 60, rounds: 3, slack: 1.5, workers: 150, seconds: 5, turns: 1 };
 const FULL = { jobs: 300, rounds: 6, slack: 1, workers: 1_000, seconds: 30, turns: 2 };
 
 /** `npm run bench [-- --short]`: the numbers that Forge is held to; exits 1 over any. */

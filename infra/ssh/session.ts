@@ -17,11 +17,21 @@ const KEEPALIVE_MS = 5_000;
 
 /** One connection to a machine, by key; the host's key is checked before anything is sent. */
 export class SshSession {
+  /** Fails when the connection ends, however it does. */
+  private readonly lost: Promise<never>;
+
   private constructor(
     private readonly client: Client,
     /** The fingerprint that the host showed. */
     readonly hostKey: string,
-  ) {}
+  ) {
+    this.lost = new Promise((_resolve, reject) => {
+      client.once("close", () => reject(new Error("the connection was lost")));
+    });
+    this.lost.catch(() => undefined);
+    // What goes wrong from here on shows in the command that runs.
+    client.on("error", () => undefined);
+  }
 
   /**
    * @param signal ends the attempt, and ever after the connection, at once.
@@ -69,8 +79,6 @@ export class SshSession {
         },
       });
     });
-    // What goes wrong from here on shows in the command that runs.
-    client.on("error", () => undefined);
     return new SshSession(client, shown);
   }
 
@@ -83,14 +91,19 @@ export class SshSession {
     command: string,
     options: { stdin?: string; onOutput: (text: string) => void },
   ): Promise<number> {
+    // A connection that breaks tells neither a channel that is being opened nor one that is open.
+    return await Promise.race([this.runOpen(command, options), this.lost]);
+  }
+
+  private async runOpen(
+    command: string,
+    options: { stdin?: string; onOutput: (text: string) => void },
+  ): Promise<number> {
     const channel = await new Promise<ClientChannel>((resolve, reject) => {
-      // A connection that breaks meanwhile calls nobody back.
-      this.client.once("close", () => reject(new Error("the connection was lost")));
       this.client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));
     });
     return await new Promise<number>((resolve, reject) => {
       let code: number | undefined;
-      this.client.once("close", () => reject(new Error("the connection was lost")));
       channel.setEncoding("utf8");
       channel.stderr.setEncoding("utf8");
       channel.on("data", options.onOutput);

@@ -9,7 +9,7 @@ import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
 
 /** What happens to the real agent and its job. */
-const TIMEOUT_S = 4;
+const TIMEOUT_S = 3;
 
 let forge: Forge;
 

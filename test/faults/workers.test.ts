@@ -7,7 +7,7 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 
 /** Everything that workers and the network between do to a job. */
-const TIMEOUT_S = 4;
+const TIMEOUT_S = 3;
 const GRACE_S = 2;
 
 let forge: Forge;
