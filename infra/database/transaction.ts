@@ -31,6 +31,11 @@ async function runOnce<T>(
 ): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // A connection that breaks between two statements says so here, and would end the process unheard.
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on("error", onError);
   try {
     await client.query(options.begin ? `begin; ${options.begin}` : "begin");
     const result = await work(client);
@@ -43,6 +48,7 @@ async function runOnce<T>(
     });
     throw error;
   } finally {
+    client.off("error", onError);
     client.release(broken);
   }
 }
