@@ -44,10 +44,8 @@ export function createAttemptActivities(ctx: Context) {
 
     /** Cancels the job as its user would. Idempotent; one that has ended stays as it is. */
     async cancelJob({ jobId }: { jobId: string }): Promise<void> {
-      const { cancelGraceS } = ctx.config.jobs;
-      const done = await transaction(ctx.pool, (db) => cancelJob(db, jobId, null, cancelGraceS));
-      if (done.answer === "ended" && done.owed) ctx.signals.emit("outbox", done.owed);
-      ctx.logger.info({ job_id: jobId, answer: done.answer }, "cancelled through Temporal");
+      const answer = await cancelJob(ctx, jobId, null);
+      ctx.logger.info({ job_id: jobId, answer }, "cancelled through Temporal");
     },
 
     /**

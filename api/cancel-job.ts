@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../infra/context";
-import { transaction } from "../infra/database/transaction";
 import { cancelJob } from "../infra/fleet/cancel-job";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -27,9 +26,8 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
     async handle({ principal, params, request }) {
       const viewer = viewerOf(principal);
       const { job_id: jobId = "" } = params;
-      const { cancelGraceS } = ctx.config.jobs;
-      const done = await transaction(ctx.pool, (db) => cancelJob(db, jobId, viewer, cancelGraceS));
-      switch (done.answer) {
+      const answer = await cancelJob(ctx, jobId, viewer);
+      switch (answer) {
         case "unknown":
           throw new NotFound("job", jobId, "job_id");
         case "finished":
@@ -43,14 +41,10 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
             "the job's result is accepted; its end is being written",
           );
         case "ended":
-          if (done.owed) ctx.signals.emit("outbox", done.owed);
-          // A worker may be free by it.
-          ctx.signals.queueChanged();
-          break;
         case "requested":
           break;
       }
-      request.log.info({ job_id: jobId, answer: done.answer }, "cancel accepted");
+      request.log.info({ job_id: jobId, answer }, "cancel accepted");
       return await presenter.presentOne(await requireJob(ctx, params, viewer));
     },
   });

@@ -1,14 +1,17 @@
 import { deservesAnotherAttempt } from "../../core/states";
+import type { Context } from "../context";
 import { attemptEndOf, lockLatestAttempt } from "../database/attempts";
 import { failJob, lockJob, requestCancel } from "../database/jobs";
 import type { Queryable } from "../database/pool";
+import { transaction } from "../database/transaction";
 import type { Viewer } from "../database/viewer";
 import { lockWorker, releaseUnfetched } from "../database/workers";
+import type { OutboxRow } from "../signals";
 import { concludeAttempt } from "./conclude-attempt";
 
-export type Cancelling =
+type Cancelling =
   /** It is over; the attempt, if one was waiting, owes its end to Temporal. */
-  | { answer: "ended"; owed?: { jobId: string; attempt: number } }
+  | { answer: "ended"; owed?: OutboxRow }
   /** A worker runs it, and is told; it ends within the grace. */
   | { answer: "requested" }
   /** Its end is decided already, but not written yet. */
@@ -17,11 +20,25 @@ export type Cancelling =
   | { answer: "unknown" };
 
 /**
- * Cancels a job in whatever state it is, in the caller's transaction. What no worker runs ends here;
- * what one runs ends with its worker's word, or after the grace by the fleet monitor. Temporal is not
- * asked: it follows.
+ * Cancels a job in whatever state it is. What no worker runs ends here; what one runs ends with its
+ * worker's word, or after the grace by the fleet monitor. Temporal is not asked: it follows.
  */
 export async function cancelJob(
+  ctx: Context,
+  jobId: string,
+  viewer: Viewer,
+): Promise<Cancelling["answer"]> {
+  const { cancelGraceS } = ctx.config.jobs;
+  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, cancelGraceS));
+  if (done.answer === "ended") {
+    if (done.owed) ctx.signals.emit("outbox", done.owed);
+    // A worker may be free by it.
+    ctx.signals.queueChanged();
+  }
+  return done.answer;
+}
+
+async function cancel(
   db: Queryable,
   jobId: string,
   viewer: Viewer,

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { waitFor } from "../../dev/stack/wait";
+import { all, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
@@ -108,6 +110,26 @@ describe.each([
     expect(forge.stack.server?.pid).toBe(serverPid);
     await forge.proveInvariants();
   }, 120_000);
+});
+
+test("a connection that breaks between two statements fails its transaction, and nothing else", async () => {
+  const { pool } = forge.ctx;
+  const uncaught: unknown[] = [];
+  const note = (error: unknown): unknown => uncaught.push(error);
+  process.on("uncaughtException", note);
+  const broken = transaction(pool, async (db) => {
+    const self = await maybeOne<{ pid: number }>(db, "select pg_backend_pid() as pid");
+    await all(pool, "select pg_terminate_backend($1)", [self?.pid]);
+    await waitFor("its end", async () => {
+      const still = await all(pool, "select from pg_stat_activity where pid = $1", [self?.pid]);
+      return still.length === 0;
+    });
+    await maybeOne(db, "select 1");
+  });
+  await expect(broken).rejects.toThrow();
+  expect(await maybeOne(pool, "select 1 as n")).toEqual({ n: 1 });
+  process.off("uncaughtException", note);
+  expect(uncaught).toEqual([]);
 });
 
 /** All of its processes: each connection has one, in a group of its own. */
