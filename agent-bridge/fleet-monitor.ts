@@ -5,7 +5,12 @@ import {
   type OverdueAttempt,
   unassign,
 } from "../infra/database/attempts";
-import { listPulses, markDead, markDeaf, type Pulse } from "../infra/database/heartbeats";
+import {
+  listSignsOfLife,
+  markDead,
+  markDeaf,
+  type SignsOfLife,
+} from "../infra/database/heartbeats";
 import { lockJob } from "../infra/database/jobs";
 import { transaction } from "../infra/database/transaction";
 import { benchWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
@@ -44,10 +49,10 @@ export class FleetMonitor implements Part {
   }
 
   private async sweep(): Promise<void> {
-    const pulses = await this.look();
+    const signs = await this.look();
     const nowMs = this.ctx.clock.nowMs();
-    const beats = pulses.map((pulse) => ({ id: pulse.worker_id, seq: pulse.heartbeat_seq }));
-    const asked = pulses.flatMap(({ worker_id: id, poll_seq: seq }) =>
+    const beats = signs.map(({ worker_id: id, heartbeat_seq: seq }) => ({ id, seq }));
+    const asked = signs.flatMap(({ worker_id: id, poll_seq: seq }) =>
       seq === null ? [] : { id, seq },
     );
     for (const silent of this.heartbeats.observe(beats, nowMs)) {
@@ -72,9 +77,9 @@ export class FleetMonitor implements Part {
     );
   }
 
-  private async look(): Promise<Pulse[]> {
+  private async look(): Promise<SignsOfLife[]> {
     try {
-      return await listPulses(this.ctx.pool);
+      return await listSignsOfLife(this.ctx.pool);
     } catch (error) {
       // While we could not look, nobody could be heard either.
       this.heartbeats.startOver();

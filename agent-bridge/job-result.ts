@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { ARTIFACT_FORMS, ARTIFACT_ID, artifactPrefix, storeUri } from "../core/artifacts";
 import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
+import type { Usage } from "../core/pricing";
 import { readUsage } from "../core/usage";
 import type { Context } from "../infra/context";
 import { reserveArtifact } from "../infra/database/artifacts";
@@ -131,6 +132,10 @@ async function accept(
   return { jobId, attempt: attempt.attempt };
 }
 
+/** From `metrics`, else from the result that a completed one has. */
+const usageOf = (given: JobResult): Usage =>
+  readUsage(given.metrics, given.status === "completed" ? given.result : {});
+
 function staleAttempt(given: JobResult, attempt: AttemptRow | undefined): Conflict {
   const which = attempt
     ? `attempt ${attempt.attempt} of job "${given.job_id}" has ended`
@@ -151,12 +156,12 @@ async function endingOf(
     return {
       ...base,
       outcome: "failed",
-      usage: job.cancel_requested_at === null ? null : readUsage(given.metrics, {}),
+      usage: job.cancel_requested_at === null ? null : usageOf(given),
       error: failed?.error ?? null,
       retryable: failed?.retryable ?? false,
     };
   }
-  const usage = readUsage(given.metrics, given.result);
+  const usage = usageOf(given);
   const { artifactId, result } = nameArtifact(given.result, job, attempt);
   const uri = given.artifacts_uri ?? storeUri(artifactPrefix(job.job_type, artifactId));
   const form = ARTIFACT_FORMS[job.job_type];

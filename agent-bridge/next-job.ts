@@ -127,16 +127,16 @@ async function nextJob(
         await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
+      if (!nudged) {
+        nudged = true;
+        await scheduler.nudge();
+        continue;
+      }
       // Read after parking, so that no drain falls in between.
       const now = await findOffer(ctx.pool, workerId);
       if (now?.draining) {
         if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "drain" }] };
-      }
-      if (!nudged) {
-        nudged = true;
-        await scheduler.nudge();
-        continue;
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
       const why = await waiter.woken;

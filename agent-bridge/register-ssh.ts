@@ -68,16 +68,15 @@ export async function registerBySsh(
 ): Promise<z.infer<typeof sshAnswer>> {
   const { principal, request } = call;
   await requireUsable(ctx, call, given);
-  const underWay = await countBootstraps(ctx.pool, principal.userId);
-  if (underWay >= ctx.config.bootstrap.maxPerTenant) {
-    const message = `${underWay} workers of yours are being set up; wait for one of them`;
-    throw new ForgeError(429, "rate_limited", message);
-  }
   const workerId = given.worker_id ?? newId("wkr");
   const { answer, isNew } = await createOnce(ctx, call, {
     content: given,
-    isOneStatement: true,
     create: async (db) => {
+      const underWay = await countBootstraps(db, principal.userId);
+      if (underWay >= ctx.config.bootstrap.maxPerTenant) {
+        const message = `${underWay} workers of yours are being set up; wait for one of them`;
+        throw new ForgeError(429, "rate_limited", message);
+      }
       const inserted = await insertSshWorker(db, {
         workerId,
         userId: principal.userId,

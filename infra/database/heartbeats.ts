@@ -66,7 +66,7 @@ export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promi
 }
 
 /** What is watched of each worker: numbers that stand still while it is silent, or deaf. */
-export interface Pulse {
+export interface SignsOfLife {
   worker_id: string;
   heartbeat_seq: number;
   /** Null while it need not ask: it is parked, has a job, or takes none. */
@@ -74,8 +74,8 @@ export interface Pulse {
 }
 
 /** Workers whose silence is watched: heard at least once and not dead yet. */
-export async function listPulses(db: Queryable): Promise<Pulse[]> {
-  return await all<Pulse>(
+export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
+  return await all<SignsOfLife>(
     db,
     `select worker_id, heartbeat_seq,
             case when status = 'idle' and not draining and not coalesce(

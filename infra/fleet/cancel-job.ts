@@ -1,4 +1,4 @@
-import { deservesAnotherAttempt } from "../../core/states";
+import { deservesAnotherAttempt, isFinal } from "../../core/states";
 import type { Context } from "../context";
 import { attemptEndOf, lockLatestAttempt } from "../database/attempts";
 import { failJob, lockJob, requestCancel } from "../database/jobs";
@@ -46,7 +46,7 @@ async function cancel(
 ): Promise<Cancelling> {
   const job = await lockJob(db, jobId);
   if (!job || (viewer !== null && job.user_id !== viewer)) return { answer: "unknown" };
-  if (job.status === "completed" || job.status === "failed") return { answer: "finished" };
+  if (isFinal(job.status)) return { answer: "finished" };
   const attempt = await lockLatestAttempt(db, jobId);
   if (!attempt) throw new Error(`${jobId} has no attempt`);
 

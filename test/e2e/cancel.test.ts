@@ -93,7 +93,8 @@ describe("cancel of a job that", () => {
   test("runs wins over a result that comes after it", async () => {
     const { worker, jobId, job } = await running("c-late", { name: "A100", memory_gb: 80 });
     await cancel(jobId);
-    expect((await worker.complete(job)).status).toBe(200);
+    const said = { metrics: {}, result: { rows_processed: 1000 } };
+    expect((await worker.complete(job, said)).status).toBe(200);
     expect(await forge.user.job(jobId)).toMatchObject({ ...CANCELLED, result: null });
     const [attempt] = await forge.user.attempts(jobId);
     expect(attempt?.usage).toMatchObject({ rows_processed: 1000 });
