@@ -1,4 +1,5 @@
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
+import { runPrefix, uploadPrefix } from "../core/attempt-files";
 import { presentBillingRecord } from "../core/billing-record";
 import { buildManifest, type Manifest } from "../core/manifest";
 import type { Context } from "../infra/context";
@@ -34,6 +35,10 @@ export function createFinalActivities(ctx: Context) {
         putJson(ctx.store, billingRecordKey(facts.user_id, jobId), presentBillingRecord(facts)),
       ]);
       const size = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+      // While `completed` is not written, a failure here is tried again; afterwards nobody would.
+      await Promise.all(
+        [runPrefix(jobId), uploadPrefix(jobId)].map((left) => ctx.store.removeAll(left)),
+      );
       await completeJob(ctx.pool, jobId, attempt, artifactId, manifest, size);
       activityLogger(ctx, input).info({ artifact_id: artifactId }, "job completed");
     },

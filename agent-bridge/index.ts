@@ -4,7 +4,10 @@ import type { Part } from "../infra/service";
 import { BootstrapStarter } from "./bootstrap-starter";
 import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
+import { jobInputRoute } from "./job-inputs";
+import { jobLogRoute } from "./job-log";
 import { jobResultRoute } from "./job-result";
+import { jobUploadRoutes } from "./job-uploads";
 import { nextJobRoute } from "./next-job";
 import { Pulse } from "./pulse";
 import { Reconciler } from "./reconciler";
@@ -29,6 +32,9 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       heartbeatRoute(new Pulse(ctx)),
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
+      jobLogRoute(ctx),
+      ...jobUploadRoutes(ctx),
+      jobInputRoute(ctx),
     ],
     parts: [
       new Relay(ctx),

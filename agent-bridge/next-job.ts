@@ -1,18 +1,16 @@
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
-import { ownedThingIn } from "../core/dataset-uri";
+import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
-import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
-import { findOwnArtifacts } from "../infra/database/artifacts";
 import { type HandOut, handOut } from "../infra/database/hand-out";
 import { findOffer, offerWorker, withdrawOffer } from "../infra/database/workers";
 import { invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
+import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
 import type { Scheduler } from "./scheduler";
 import type { Waiters } from "./waiters";
 
@@ -30,20 +28,22 @@ const handedSchema = z
   .object({
     job_id: z.string(),
     job_type: z.enum(JOB_TYPES),
+    user_id: z.string().describe("the tenant"),
     payload: anyObject,
     params: anyObject,
     attempt: z.int(),
     timeout_s: z.int(),
     output_ids: z.record(z.string(), z.string()).describe("ids for what this attempt makes"),
-    inputs: z.array(
-      z.object({
-        param: z.string(),
-        value: z.unknown(),
-        withheld: z.boolean().optional().describe("true: there is no such thing for this tenant"),
-      }),
-    ),
-    uploads: z.object({ artifacts_uri: z.string().nullable(), logs_uri: z.string() }),
-    resume_from: z.null(),
+    inputs: z.array(inputSchema),
+    uploads: z.object({
+      artifacts_uri: z.string().nullable(),
+      logs_uri: z.string(),
+      artifacts_url: z.string().describe("PUT below it: files of the artifact"),
+      checkpoints_url: z.string().describe("PUT below it: what a later attempt goes on from"),
+      log_url: z.string().describe("PATCH: the log"),
+      log_max_bytes: z.int(),
+    }),
+    resume_from: resumeSchema.nullable().describe("what an earlier attempt left to go on from"),
   })
   .meta({ id: "HandedJob" });
 
@@ -77,7 +77,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
       });
-      if (job) return present(job, await isWithheld(ctx, job));
+      if (job) return await present(ctx, job);
       return { job_id: null, ...(commands.length > 0 ? { commands } : {}) };
     },
   });
@@ -153,39 +153,30 @@ async function paced(waitMs: number, signal: AbortSignal): Promise<void> {
   await sleep(Math.min(waitMs, PACE_MS), undefined, { signal }).catch(() => undefined);
 }
 
-/**
- * Whether the dataset that a job names lies in our own store and is not its tenant's. The worker is told
- * that there is none, as it would find for an id that never was.
- */
-async function isWithheld(ctx: Context, job: HandOut): Promise<boolean> {
-  const { dataset_uri: uri } = job.payload;
-  if (typeof uri !== "string") return false;
-  const id = ownedThingIn(uri, join(ctx.config.storeDir, "artifacts"));
-  if (id === undefined || id === null) return id === null;
-  return (await findOwnArtifacts(ctx.pool, job.user_id, [id])).length === 0;
-}
-
-function present(job: HandOut, withheld: boolean): z.infer<typeof handedSchema> {
+async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof handedSchema>> {
   const outputId = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
+  const [inputs, resumeFrom] = await Promise.all([
+    presentInputs(ctx, job),
+    presentResume(ctx, job),
+  ]);
   return {
     job_id: job.job_id,
     job_type: job.job_type,
+    user_id: job.user_id,
     payload: job.payload,
     params: job.params,
     attempt: job.attempt,
     timeout_s: job.timeout_s,
     output_ids: job.output_ids,
-    inputs: ["dataset_uri", "dataset_id", "checkpoint_id"]
-      .filter((param) => typeof job.payload[param] === "string")
-      .map((param) => ({
-        param,
-        value: job.payload[param],
-        ...(withheld && param === "dataset_uri" ? { withheld } : {}),
-      })),
+    inputs,
     uploads: {
       artifacts_uri: outputId ? storeUri(artifactPrefix(job.job_type, outputId)) : null,
       logs_uri: storeUri(logKey(job.job_id, job.attempt)),
+      artifacts_url: `/worker/jobs/${job.job_id}/artifacts/`,
+      checkpoints_url: `/worker/jobs/${job.job_id}/checkpoints/`,
+      log_url: `/worker/jobs/${job.job_id}/log`,
+      log_max_bytes: ctx.config.jobs.maxLogBytes,
     },
-    resume_from: null,
+    resume_from: resumeFrom,
   };
 }

@@ -30,6 +30,8 @@ const agentForm = z.object({
     count: z.int().min(0).max(1024).optional(),
   }),
   tags: tagsField,
+  job_types: z.array(z.string().max(64)).max(64).nullish().describe("the only ones it takes"),
+  tenants: z.array(z.string().max(64)).max(1_000).nullish().describe("the only ones it serves"),
   version: z.string().max(64).optional(),
   boot_id: z.string().max(128).optional(),
   /** What the worker still runs: naming it keeps the attempt across a restart. */
@@ -134,6 +136,8 @@ async function register(
       gpuCount: given.gpu.count ?? (given.gpu.name.toLowerCase() === "cpu" ? 0 : 1),
       gpuMemoryGb: given.gpu.memory_gb,
       gpuTokens: gpuTokens(given.gpu.name),
+      jobTypes: given.job_types ?? null,
+      tenants: given.tenants ?? null,
     });
     if (!registered) {
       throw new Conflict(

@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import { logKey } from "../core/log-files";
+import { logKey } from "../core/attempt-files";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
 import { glanceAtJob } from "../infra/database/job-events";

@@ -1,10 +1,8 @@
-import type { FastifyReply } from "fastify";
 import { z } from "zod";
+import { logKey } from "../core/attempt-files";
 import { MAX_ATTEMPTS } from "../core/constants";
-import { ForgeError } from "../core/errors";
-import { logKey } from "../core/log-files";
 import type { Context } from "../infra/context";
-import { readByteRange } from "../infra/http/byte-range";
+import { sendObject } from "../infra/http/byte-range";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { EVENT_STREAM, eventSchema, sendEvents } from "../infra/http/sse";
@@ -59,7 +57,9 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
         const job = await requireJobGlance(ctx, params, viewer);
         if (query.follow === "false") {
           const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
-          return await sendLog(ctx, key, headers.Range, reply);
+          const sizeBytes = (await ctx.store.sizeOf(key)) ?? 0;
+          reply.type("text/plain; charset=utf-8");
+          return sendObject(ctx.store, { key, sizeBytes }, headers.Range, reply);
         }
         const from = seen ?? {
           attempt: query.attempt ?? Math.max(1, job.attempts),
@@ -75,25 +75,4 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
       },
     }),
   ];
-}
-
-async function sendLog(
-  ctx: Context,
-  key: string,
-  range: string | undefined,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const size = (await ctx.store.sizeOf(key)) ?? 0;
-  const asked = readByteRange(range, size);
-  reply.type("text/plain; charset=utf-8").header("accept-ranges", "bytes");
-  if (asked === "unsatisfiable") {
-    reply.header("content-range", `bytes */${size}`);
-    throw new ForgeError(416, "range_not_satisfiable", `the log has ${size} bytes`, "Range");
-  }
-  if (size === 0) return reply.send("");
-  // Bytes that are appended meanwhile stay out: the length was told.
-  const bytes = asked ?? { start: 0, end: size - 1 };
-  if (asked) reply.code(206).header("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
-  reply.header("content-length", bytes.end - bytes.start + 1);
-  return reply.send(ctx.store.read(key, bytes));
 }

@@ -84,6 +84,7 @@ const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({
   userId: job.user_id,
   priority: job.priority,
   queuedAt,
+  jobType: job.job_type,
   gpuCount: job.req_gpu_count,
   gpuTokens: job.req_gpu_tokens,
   memoryGb: job.req_memory_gb,

@@ -100,7 +100,8 @@ async function unresolvedReferences(
   });
   if (named.length === 0) return [];
   const ids = named.map(({ id }) => id);
-  const own = await findOwnArtifacts(ctx.pool, userId, ids);
+  const artifacts = await findOwnArtifacts(ctx.pool, userId, ids);
+  const own = artifacts.map(({ artifact_id }) => artifact_id);
   const unresolved = named.filter(({ id }) => !own.includes(id));
   const [first] = unresolved;
   if (first && ctx.config.jobs.strictReferences) {

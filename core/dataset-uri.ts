@@ -46,12 +46,18 @@ const OWNED_FOLDERS = new Set(
  * (a log). Undefined: it lies in no folder of ours, as somebody else's bucket does, or a sample.
  */
 export function ownedThingIn(uri: string, artifactsRoot: string): string | null | undefined {
-  const root = artifactsRoot.replace(/\/+$/, "");
-  const below = [`forge://artifacts/`, `file://${root}/`].find((start) => uri.startsWith(start));
-  if (below === undefined) return undefined;
-  // As a worker resolves it: escapes undone, empty segments left out.
-  const path = decodeURIComponent(uri.slice(below.length));
-  const [folder = "", id = ""] = path.split("/").filter((segment) => segment !== "");
+  const [, folder = "", id = ""] = storeKeyOf(uri, artifactsRoot)?.split("/") ?? [];
   if (folder.toLowerCase() === "logs") return null;
   return OWNED_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
+}
+
+/** The key of a dataset_uri in our own store: escapes undone, empty segments left out. */
+export function storeKeyOf(uri: string, artifactsRoot: string): string | undefined {
+  if (faultOf(uri, artifactsRoot) !== undefined) return undefined;
+  const root = artifactsRoot.replace(/\/+$/, "");
+  const below = ["forge://artifacts/", `file://${root}/`].find((start) => uri.startsWith(start));
+  if (below === undefined) return undefined;
+  const segments = decodeURIComponent(uri.slice(below.length)).split("/");
+  const key = ["artifacts", ...segments].filter((segment) => segment !== "").join("/");
+  return uri.endsWith("/") ? `${key}/` : key;
 }

@@ -2,7 +2,9 @@ import fc from "fast-check";
 import { type FleetWorker, type Holding, matchQueue, mayRun, type QueuedJob } from "./matching";
 
 const TENANTS = ["ann", "bob", "cyd"];
-const capabilities = {
+/** A shared worker that lets everybody and everything in. */
+const OPEN = { userId: "ops", shared: true, jobTypes: null, tenants: null };
+const sizes = {
   gpuCount: fc.constantFrom(0, 1, 8),
   gpuTokens: fc.subarray(["a100", "80gb"]),
   memoryGb: fc.constantFrom(0, 40, 80),
@@ -14,7 +16,8 @@ const queues = fc
       userId: fc.constantFrom(...TENANTS),
       priority: fc.integer({ min: -1, max: 1 }),
       queuedAt: fc.integer({ min: 0, max: 9 }),
-      ...capabilities,
+      jobType: fc.constantFrom("audit" as const, "train" as const),
+      ...sizes,
     }),
     { maxLength: 20 },
   )
@@ -24,7 +27,9 @@ const fleets = fc
     fc.record({
       userId: fc.constantFrom(...TENANTS),
       shared: fc.boolean(),
-      ...capabilities,
+      jobTypes: fc.option(fc.subarray(["audit", "train"]), { freq: 3 }),
+      tenants: fc.option(fc.subarray(TENANTS), { freq: 3 }),
+      ...sizes,
     }),
     { maxLength: 12 },
   )
@@ -81,7 +86,7 @@ test("tenants that ask for all of the shared workers get as many as each other",
   const each = fc.integer({ min: 5, max: 9 });
   fc.assert(
     fc.property(fc.tuple(each, each, each), (counts) => {
-      const any = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+      const any = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
       const queue = TENANTS.flatMap((userId, at) =>
         Array.from({ length: counts[at] ?? 0 }, (_, n) => {
           const jobId = `${userId}_${n}`;
@@ -89,7 +94,7 @@ test("tenants that ask for all of the shared workers get as many as each other",
         }),
       );
       const fleet = Array.from({ length: 12 }, (_, n) => {
-        return { ...any, workerId: `w${n}`, userId: "ops", shared: true };
+        return { ...any, ...OPEN, workerId: `w${n}` };
       });
       const given = matchQueue(queue, fleet).map(({ jobId }) => jobId.split("_")[0]);
       for (const userId of TENANTS) {
@@ -105,7 +110,7 @@ test("tenants that ask for all of the shared workers get as many as each other",
  * runs as soon as the large worker has served those who were in the queue before it.
  */
 test("a large job is not starved by small ones, however many come", () => {
-  const small = { gpuCount: 1, gpuTokens: [], memoryGb: 40, tags: [] };
+  const small = { jobType: "audit" as const, gpuCount: 1, gpuTokens: [], memoryGb: 40, tags: [] };
   const large = { ...small, gpuCount: 8 };
   const arrivals = fc.array(fc.array(fc.constantFrom(...TENANTS), { minLength: 2, maxLength: 6 }), {
     minLength: 40,
@@ -134,7 +139,7 @@ test("a large job is not starved by small ones, however many come", () => {
             const jobId = `small_${round}_${n}`;
             queue.push({ ...small, jobId, userId, priority: 0, queuedAt: round + 2 });
           }
-          const idle = [{ ...large, workerId: "the-large-one", userId: "ops", shared: true }];
+          const idle = [{ ...large, ...OPEN, workerId: "the-large-one" }];
           const [given] = matchQueue(queue, idle, holdings);
           queue.splice(
             queue.findIndex(({ jobId }) => jobId === given?.jobId),

@@ -13,6 +13,8 @@ export interface FleetWorker extends Capabilities {
   userId: string;
   /** Serves every tenant. */
   shared: boolean;
+  /** Of those, only the ones that its owner lets in; null: all. */
+  tenants: string[] | null;
 }
 
 /** A shared worker that works for a tenant right now. */
@@ -72,8 +74,15 @@ export function matchQueue(
 /** Whether this worker may run this tenant's job, and can. */
 export const mayRun = (
   job: Requirements & { userId: string },
-  worker: Capabilities & { userId: string; shared: boolean },
-): boolean => (worker.shared || worker.userId === job.userId) && fits(job, worker);
+  worker: Omit<FleetWorker, "workerId">,
+): boolean => serves(worker, job.userId) && fits(job, worker);
+
+/** Whether a tenant's jobs may run on this worker at all. */
+export const serves = (
+  worker: Pick<FleetWorker, "userId" | "shared" | "tenants">,
+  userId: string,
+): boolean =>
+  (worker.shared || worker.userId === userId) && (worker.tenants?.includes(userId) ?? true);
 
 /** How many shared workers a tenant holds that are as capable as this one or more. */
 export const sharesHeld = (

@@ -7,7 +7,7 @@ import {
   type WaitingJob,
 } from "./pending-reason";
 
-const NEEDS = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+const NEEDS = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
 const job: WaitingJob = { ...NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
 
 const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
@@ -15,6 +15,8 @@ const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
   workerId: "w",
   userId: "ann",
   shared: false,
+  jobTypes: null,
+  tenants: null,
   gpuName: "cpu",
   status: "busy",
   statusReason: null,
@@ -54,6 +56,13 @@ test.each([
     "h200",
     "NVIDIA A100",
   ],
+  [
+    "job_type",
+    { jobType: "train" as const },
+    "needs a worker that takes train jobs; the nearest worker has audit",
+    "train",
+    "audit",
+  ],
   ["tags", { tags: ["us"] }, "needs a worker tagged us; the nearest worker has eu", "us", "eu"],
 ])(
   "with workers that lack %s, the nearest unmet requirement",
@@ -64,7 +73,10 @@ test.each([
       memoryGb: 80,
       tags: ["eu"],
     };
-    const fleet = [worker(), worker({ ...a100, gpuCount: 2 }), worker({ ...a100, gpuCount: 1 })];
+    const jobTypes = ["audit"];
+    const fleet = [{}, { ...a100, gpuCount: 2 }, { ...a100, gpuCount: 1 }].map((more) =>
+      worker({ ...more, jobTypes }),
+    );
     expect(explainPending({ ...job, ...needs }, fleet, [])).toEqual({
       code: "no_worker_fits",
       message,

@@ -1,5 +1,5 @@
-import { type FleetWorker, type Holding, mayRun, sharesHeld } from "./matching";
-import { fits, type Requirements } from "./requirements";
+import { type FleetWorker, type Holding, mayRun, serves, sharesHeld } from "./matching";
+import { fits, type Requirements, shapeOf } from "./requirements";
 import type { WorkerStatus } from "./states";
 
 /** Why a job waits, from what keeps it longest to what keeps it shortest. */
@@ -55,7 +55,7 @@ export function explainPending(
   fleet: FleetMember[],
   queue: QueuedShape[],
 ): PendingReason {
-  const visible = fleet.filter((worker) => worker.shared || worker.userId === job.userId);
+  const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
   const settingUp = fitting.filter((worker) => worker.status === "bootstrapping");
   const working = fitting.filter(
@@ -144,10 +144,15 @@ const UNITS: Record<string, (needed: string | number) => string> = {
   gpu_type: (needed) => `a GPU of type ${needed}`,
   memory_gb: (needed) => `${needed} GB of GPU memory`,
   tags: (needed) => `a worker tagged ${needed}`,
+  job_type: (needed) => `a worker that takes ${needed} jobs`,
 };
 
 function unmetBy(worker: FleetMember, needs: Requirements): Unmet[] {
   const unmet: Unmet[] = [];
+  if (worker.jobTypes && !worker.jobTypes.includes(needs.jobType)) {
+    const available = worker.jobTypes.join(", ");
+    unmet.push({ name: "job_type", needed: needs.jobType, available });
+  }
   const lacking = needs.tags.filter((tag) => !worker.tags.includes(tag));
   if (!needs.gpuTokens.every((token) => worker.gpuTokens.includes(token))) {
     unmet.push({ name: "gpu_type", needed: needs.gpuTokens.join(" "), available: worker.gpuName });
@@ -181,7 +186,7 @@ function place(
   let higher = 0;
   for (const shape of queue) {
     if (!wanted.some((worker) => mayRun(shape, worker))) continue;
-    const isOwn = shape.userId === job.userId && fits(shape, job) && fits(job, shape);
+    const isOwn = shapeOf(shape.userId, shape) === shapeOf(job.userId, job);
     if (isOwn && shape.hasMore && !shape.jobs.some(({ jobId }) => jobId === job.jobId)) {
       return { position: null, overtaken: 0 };
     }

@@ -3,8 +3,9 @@ import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
 import { JOB_TYPES } from "./job-types";
 import { fits, gpuTokens, requirementsOf, shapeOf } from "./requirements";
 
-const cpu = { gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0, tags: [] };
+const cpu = { jobTypes: null, gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0, tags: [] };
 const a100 = {
+  jobTypes: null,
   gpuCount: 1,
   gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"),
   memoryGb: 80,
@@ -39,6 +40,7 @@ test.each([
 test("a policy is a floor under what jobs ask for, and names a GPU type where they don't", () => {
   const strict = { audit: { gpu: 2, gpu_type: "A100", memory_gb: 40, tags: ["eu"] } };
   expect(requirementsOf("audit", {}, strict)).toEqual({
+    jobType: "audit",
     gpuCount: 2,
     gpuTokens: ["a100"],
     memoryGb: 40,
@@ -46,6 +48,7 @@ test("a policy is a floor under what jobs ask for, and names a GPU type where th
   });
   const own = { gpu: 1, gpu_type: "H100", memory_gb: 80, tags: ["fast"] };
   expect(requirementsOf("audit", own, strict)).toEqual({
+    jobType: "audit",
     gpuCount: 2,
     gpuTokens: ["h100"],
     memoryGb: 80,
@@ -65,6 +68,7 @@ test("jobs of one shape fit the same workers", () => {
   );
   const job = fc.tuple(fc.constantFrom(...JOB_TYPES), resources);
   const workers = fc.record({
+    jobTypes: fc.option(fc.subarray([...JOB_TYPES])),
     gpuCount: fc.integer({ min: 0, max: 4 }),
     gpuTokens: fc.subarray(["a100", "h100", "80gb"]),
     memoryGb: fc.constantFrom(0, 40, 80),

@@ -4,6 +4,7 @@ import type { Resources } from "./payloads";
 
 /** What a job needs of the worker that runs it. */
 export interface Requirements {
+  jobType: JobType;
   gpuCount: number;
   /** Lower-case tokens that must all occur in the GPU's name. */
   gpuTokens: string[];
@@ -15,6 +16,8 @@ export interface Requirements {
 
 /** What a worker offers. */
 export interface Capabilities {
+  /** The job types that its owner lets run there; null: all. */
+  jobTypes: string[] | null;
   gpuCount: number;
   gpuTokens: string[];
   memoryGb: number;
@@ -45,6 +48,7 @@ export function requirementsOf(
   const memoryGb = Math.max(resources.memory_gb ?? 0, rule.memory_gb ?? 0);
   const implied = gpuType !== undefined || memoryGb > 0 ? 1 : 0;
   return {
+    jobType: type,
     gpuCount: Math.max(resources.gpu ?? 0, rule.gpu ?? 0, implied),
     gpuTokens: gpuType === undefined ? [] : gpuTokens(gpuType),
     memoryGb,
@@ -54,6 +58,7 @@ export function requirementsOf(
 
 export function fits(needs: Requirements, worker: Capabilities): boolean {
   return (
+    (worker.jobTypes?.includes(needs.jobType) ?? true) &&
     worker.gpuCount >= needs.gpuCount &&
     worker.memoryGb >= needs.memoryGb &&
     needs.gpuTokens.every((token) => worker.gpuTokens.includes(token)) &&
@@ -63,6 +68,6 @@ export function fits(needs: Requirements, worker: Capabilities): boolean {
 
 /** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
 export function shapeOf(userId: string, needs: Requirements): string {
-  const { gpuCount, memoryGb, gpuTokens: tokens, tags } = needs;
-  return JSON.stringify([userId, gpuCount, memoryGb, tokens, tags]);
+  const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags } = needs;
+  return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags]);
 }

@@ -168,6 +168,12 @@ const variables = {
     .positive()
     .default(32)
     .describe("deepest nesting of a request body"),
+  FORGE_MAX_LOG_BYTES: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(64 * 1024 * 1024)
+    .describe("largest log of an attempt, in bytes"),
   FORGE_MAX_RESULT_BYTES: z.coerce
     .number()
     .int()
@@ -227,6 +233,7 @@ const schema = z.object(variables).transform((env) => ({
     timeoutS: env.FORGE_JOB_TIMEOUT_S,
     defaultTeacher: env.FORGE_DEFAULT_TEACHER,
     maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
+    maxLogBytes: env.FORGE_MAX_LOG_BYTES,
     policy: policyOf(env.FORGE_JOB_POLICY, env.FORGE_TRAIN_NEEDS_GPU),
     cancelGraceS: env.FORGE_CANCEL_GRACE_S,
     billsCancelled: env.FORGE_BILL_CANCELLED,

@@ -20,7 +20,7 @@ import { LOCAL_USER } from "../stack/secrets";
 
 const TASK_QUEUE = "bench";
 const IN_FLIGHT = 50;
-const NO_NEEDS = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+const NO_NEEDS = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
 
 export interface WorkflowCost {
   bareMs: number;

@@ -26,15 +26,34 @@ const DYNAMIC_CONFIG: Record<string, number> = {
   "matching.persistenceMaxQPS": 100_000,
 };
 
+const TRIES = 3;
+
 /** Starts the real Temporal server, with its UI and its state in one file. */
 export async function startTemporal(
   options: TemporalOptions,
   say: Say,
   signal: AbortSignal,
 ): Promise<ManagedProcess> {
-  const server = ManagedProcess.start({
+  const program = await temporalBinary(say, signal);
+  for (let tries = 1; ; tries++) {
+    const server = spawnTemporal(program, options);
+    options.onSpawn(server);
+    try {
+      await waitForTemporal(`127.0.0.1:${options.port}`, server);
+      return server;
+    } catch (error) {
+      // It picks the ports of its inner services itself, and another program may be faster to take one.
+      const lostPort = !server.alive && /address already in use/.test(server.lastWords());
+      if (!lostPort || tries === TRIES) throw error;
+      say("Another program took one of Temporal's ports; starting it again …");
+    }
+  }
+}
+
+function spawnTemporal(program: string, options: TemporalOptions): ManagedProcess {
+  return ManagedProcess.start({
     name: "temporal",
-    program: await temporalBinary(say, signal),
+    program,
     args: [
       "server",
       "start-dev",
@@ -51,9 +70,6 @@ export async function startTemporal(
     ],
     logFile: options.logFile,
   });
-  options.onSpawn(server);
-  await waitForTemporal(`127.0.0.1:${options.port}`, server);
-  return server;
 }
 
 /** Until the server answers for its default namespace. */

@@ -111,14 +111,13 @@ export async function findOwnArtifacts(
   db: Queryable,
   userId: string,
   ids: string[],
-): Promise<string[]> {
-  const rows = await all<{ artifact_id: string }>(
+): Promise<ArtifactRow[]> {
+  return await all<ArtifactRow>(
     db,
-    `select artifact_id from artifacts
+    `select * from artifacts
      where user_id = $1 and artifact_id = any($2) and registered_at is not null`,
     [userId, ids],
   );
-  return rows.map((row) => row.artifact_id);
 }
 
 export interface UploadedDataset {

@@ -16,10 +16,12 @@ export interface MatchedPair {
 
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs. */
 const CAN = `w.gpu_count >= q.req_gpu_count and w.gpu_memory_gb >= q.req_memory_gb
-             and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags`;
+             and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
+             and coalesce(q.job_type = any(w.job_types), true)`;
 
 /** core/matching.ts's `mayRun`: the same, and tenancy. */
-const FITS = `(w.shared or w.user_id = q.user_id) and ${CAN}`;
+const FITS = `(w.shared or w.user_id = q.user_id) and coalesce(q.user_id = any(w.tenants), true)
+              and ${CAN}`;
 
 /** One worker whose status were wrong must not make every pass fail on the unique index. */
 const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
@@ -34,7 +36,7 @@ const headsWhere = (guard: string): string => `shapes (shape) as (
           order by a.shape limit 1)
   from shapes s where s.shape is not null),
 heads as materialized (
-  select s.shape, j.user_id, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
+  select s.shape, j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
   from shapes s, lateral (
     select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
   join jobs j using (job_id)
@@ -50,16 +52,17 @@ heads as materialized (
  */
 const MATCH = `
 with recursive idle as materialized (
-  select worker_id, user_id, shared, gpu_count, gpu_memory_gb, gpu_tokens, tags from workers w
+  select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags
+  from workers w
   where ${IDLE}),
 ${headsWhere("true")}
 -- A fleet has few kinds of workers, and a queue may have many shapes of jobs.
 kinds as materialized (
-  select case when shared then '' else user_id end as user_id, shared, gpu_count, gpu_memory_gb,
-         gpu_tokens, tags, count(*) as n
-  from idle group by 1, 2, 3, 4, 5, 6),
+  select case when shared then '' else user_id end as user_id, shared, tenants, job_types,
+         gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
+  from idle group by 1, 2, 3, 4, 5, 6, 7, 8),
 queue as materialized (
-  select a.*, q.user_id, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
+  select a.*, q.user_id, q.job_type, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
   from heads q, lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape

@@ -5,7 +5,8 @@ import { all, type Queryable } from "./pool";
 export async function readFleet(db: Queryable): Promise<FleetMember[]> {
   return await all<FleetMember & Record<string, unknown>>(
     db,
-    `select w.worker_id as "workerId", w.user_id as "userId", w.shared, w.gpu_count as "gpuCount",
+    `select w.worker_id as "workerId", w.user_id as "userId", w.shared, w.tenants,
+            w.job_types as "jobTypes", w.gpu_count as "gpuCount",
             w.gpu_tokens as "gpuTokens", w.gpu_memory_gb as "memoryGb", w.tags,
             w.gpu_name as "gpuName", w.status, w.status_reason as "statusReason", w.draining,
             coalesce(w.available_until > now(), false) as asks, a.shared_for as serves
@@ -29,7 +30,7 @@ export async function readQueue(db: Queryable): Promise<QueuedShape[]> {
        select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
                order by a.shape limit 1), s.n + 1
        from shapes s where s.shape is not null and s.n < ${SHAPES})
-     select j.user_id as "userId", j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
+     select j.user_id as "userId", j.job_type as "jobType", j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
             j.req_memory_gb as "memoryGb", j.req_tags as tags, front.jobs, front.has_more as "hasMore"
      from shapes s, lateral (
        select min(job_id) as any_job_id, count(*) > ${JOBS} as has_more,

@@ -11,6 +11,8 @@ export interface WorkerRow {
   gpu_name: string;
   gpu_count: number;
   gpu_memory_gb: number;
+  job_types: string[] | null;
+  tenants: string[] | null;
   ssh_host: string | null;
   ssh_port: number | null;
   ssh_user: string | null;
@@ -52,6 +54,8 @@ export interface Registration {
   gpuCount: number;
   gpuMemoryGb: number;
   gpuTokens: string[];
+  jobTypes: string[] | null;
+  tenants: string[] | null;
 }
 
 /**
@@ -65,13 +69,14 @@ export async function upsertWorker(
   return await maybeOne<{ status: WorkerStatus }>(
     db,
     `insert into workers as w (worker_id, user_id, shared, boot_id, version, tags, gpu_name,
-                               gpu_count, gpu_memory_gb, gpu_tokens, status, heartbeat_seq,
-                               last_heartbeat_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'idle', 1, now())
+                               gpu_count, gpu_memory_gb, gpu_tokens, job_types, tenants, status,
+                               heartbeat_seq, last_heartbeat_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'idle', 1, now())
      on conflict (worker_id) do update set
        shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
        tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
        gpu_memory_gb = excluded.gpu_memory_gb, gpu_tokens = excluded.gpu_tokens,
+       job_types = excluded.job_types, tenants = excluded.tenants,
        heartbeat_seq = w.heartbeat_seq + 1, poll_seq = w.poll_seq + 1, last_heartbeat_at = now(),
        available_until = case when w.boot_id = excluded.boot_id then w.available_until end,
        draining = w.draining and w.boot_id is not distinct from excluded.boot_id
@@ -96,6 +101,8 @@ export async function upsertWorker(
       given.gpuCount,
       given.gpuMemoryGb,
       given.gpuTokens,
+      given.jobTypes,
+      given.tenants,
     ],
   );
 }

@@ -1,4 +1,31 @@
-import type { ByteRange } from "../store/object-store";
+import type { FastifyReply } from "fastify";
+import { ForgeError } from "../../core/errors";
+import type { ByteRange, ObjectStore } from "../store/object-store";
+
+/**
+ * Sends an object, or the range of it that was asked for. Bytes that are appended meanwhile stay out:
+ * the length was told.
+ *
+ * @throws 416 for a range beyond its end.
+ */
+export function sendObject(
+  store: ObjectStore,
+  { key, sizeBytes: size }: { key: string; sizeBytes: number },
+  range: string | undefined,
+  reply: FastifyReply,
+): FastifyReply {
+  const asked = readByteRange(range, size);
+  reply.header("accept-ranges", "bytes");
+  if (asked === "unsatisfiable") {
+    reply.header("content-range", `bytes */${size}`);
+    throw new ForgeError(416, "range_not_satisfiable", `there are ${size} bytes`, "Range");
+  }
+  if (size === 0) return reply.send("");
+  const bytes = asked ?? { start: 0, end: size - 1 };
+  if (asked) reply.code(206).header("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
+  reply.header("content-length", bytes.end - bytes.start + 1);
+  return reply.send(store.read(key, bytes));
+}
 
 /**
  * The one range that a Range header asks for, of something of this size (RFC 9110, 14.2). Undefined: no

@@ -5,6 +5,7 @@ import { ZodError } from "zod";
 import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
 import { isAway, isBadValue, isLockTimeout } from "../database/errors";
 import { newId } from "../ids";
+import { isStoreAway } from "../store/object-store";
 import { fromZod } from "./validation";
 
 const RETRY_AFTER_S = 2;
@@ -89,6 +90,7 @@ function toForgeError(error: FastifyError | Error): ForgeError {
   if (isAway(error)) return new Unavailable("the database is away; try again shortly");
   if (isLockTimeout(error))
     return new Unavailable("another request is in the way; try again shortly");
+  if (isStoreAway(error)) return new Unavailable("the artifact store is away; try again shortly");
   if (isBadValue(error)) return new InvalidRequest("a text, time or number is out of range");
   return (
     fromFastify(error) ?? new ForgeError(500, "internal_error", "something failed on our side")

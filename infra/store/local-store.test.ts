@@ -42,6 +42,32 @@ test("lists what lies below a prefix, with sizes and checksums, but nothing half
   expect(await store.list("nothing/")).toEqual([]);
 });
 
+test("gathers a file by parts, also sent twice or broken off, and gives it its name when it is whole", async () => {
+  const text = async function* (...parts: string[]): AsyncGenerator<Buffer> {
+    for (const part of parts) yield Buffer.from(part);
+  };
+  await store.append("up/x", 0, text("hel", "lo"));
+  const broken = async function* (): AsyncGenerator<Buffer> {
+    yield Buffer.from(" wo");
+    throw new Error("cut");
+  };
+  await expect(store.append("up/x", 5, broken())).rejects.toThrow("cut");
+  expect(await store.sizeOf("up/x")).toBe(8);
+  await store.append("up/x", 5, text(" world"));
+  await store.append("up/x", 5, text(" world"));
+  expect(await store.measure("up/x")).toEqual({
+    sizeBytes: 11,
+    sha256: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
+  });
+  await store.put("done/x", Buffer.from("older, and longer than the new one"));
+  await store.move("up/x", "done/x");
+  expect(readFileSync(join(root, "done/x"), "utf8")).toBe("hello world");
+  expect(await store.measure("up/x")).toBeUndefined();
+  await store.removeAll("up/");
+  await store.removeAll("never/");
+  expect(readdirSync(root)).toEqual(["done"]);
+});
+
 test.each(["../x", "a/../../x", "/etc/passwd", "a\0b"])("%j is not a key", async (key) => {
   await expect(store.put(key, Buffer.from(""))).rejects.toThrow("not a store key");
 });

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { createReadStream } from "node:fs";
+import { constants, createReadStream } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
@@ -27,6 +27,38 @@ export class LocalStore implements ObjectStore {
     return { sizeBytes, sha256: hash.digest("hex") };
   }
 
+  async append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void> {
+    const file = await openForAppend(this.pathOf(key));
+    try {
+      let position = offset;
+      for await (const chunk of body) {
+        await file.write(chunk, 0, chunk.length, position);
+        position += chunk.length;
+      }
+    } finally {
+      await file.close();
+    }
+  }
+
+  async move(from: string, to: string): Promise<void> {
+    const source = this.pathOf(from);
+    const target = this.pathOf(to);
+    const file = await open(source, "r+");
+    try {
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await mkdir(dirname(target), { recursive: true });
+    await rename(source, target);
+  }
+
+  async measure(key: string): Promise<Omit<StoredObject, "path"> | undefined> {
+    const sizeBytes = await this.sizeOf(key);
+    if (sizeBytes === undefined) return undefined;
+    return { sizeBytes, sha256: await sha256Of(this.pathOf(key)) };
+  }
+
   async sizeOf(key: string): Promise<number | undefined> {
     try {
       const found = await stat(this.pathOf(key));
@@ -46,6 +78,10 @@ export class LocalStore implements ObjectStore {
     await rm(path, { force: true });
     // A folder is no object: an empty one goes too.
     if (dirname(key) !== ".") await rmdir(dirname(path)).catch(() => undefined);
+  }
+
+  async removeAll(prefix: string): Promise<void> {
+    await rm(this.pathOf(prefix), { recursive: true, force: true });
   }
 
   async list(prefix: string): Promise<StoredObject[]> {
@@ -97,14 +133,21 @@ export class LocalStore implements ObjectStore {
   }
 }
 
-/** Opens a new file; its directory is made only where it is missing, which is seldom. */
-async function createFile(path: string): Promise<FileHandle> {
+/** Opens a new file. */
+const createFile = (path: string): Promise<FileHandle> => openIn(path, "wx");
+
+/** Opens a file to write at any place of it, made where there is none; nothing of it is cut off. */
+const openForAppend = (path: string): Promise<FileHandle> =>
+  openIn(path, constants.O_WRONLY | constants.O_CREAT);
+
+/** The directory is made only where it is missing, which is seldom. */
+async function openIn(path: string, flags: string | number): Promise<FileHandle> {
   try {
-    return await open(path, "wx");
+    return await open(path, flags);
   } catch (error) {
     if (!isErrno(error, "ENOENT")) throw error;
     await mkdir(dirname(path), { recursive: true });
-    return await open(path, "wx");
+    return await open(path, flags);
   }
 }
 

@@ -40,7 +40,7 @@ beforeAll(async () => {
     resources: { gpu: 8 },
   });
   const deaf = await forge.worker("deaf");
-  const running = await forge.user.submit("audit", AUDIT);
+  const running = await forge.user.submit("audit", { dataset_uri: upload.dataset_uri });
   await deaf.take();
   await forge.worker("leaving");
   ids = {
@@ -61,7 +61,7 @@ afterAll(async () => {
   rmSync(keyDir, { recursive: true });
 });
 
-async function post(path: string, body: Buffer): Promise<{ dataset_id: string }> {
+async function post(path: string, body: Buffer): Promise<Dataset> {
   const response = await fetch(`${forge.stack.apiUrl}${path}`, {
     method: "POST",
     headers: {
@@ -70,7 +70,12 @@ async function post(path: string, body: Buffer): Promise<{ dataset_id: string }>
     },
     body,
   });
-  return (await response.json()) as { dataset_id: string };
+  return (await response.json()) as Dataset;
+}
+
+interface Dataset {
+  dataset_id: string;
+  dataset_uri: string;
 }
 
 /** With and without /api, with and without a trailing slash. */
@@ -98,6 +103,7 @@ async function call(row: Row, path: string, headers: Record<string, string>): Pr
       ...(body === undefined
         ? {}
         : { "content-type": isFile ? "application/x-ndjson" : "application/json" }),
+      ...row.headers,
     },
     ...(body === undefined ? {} : { body: isFile ? body : JSON.stringify(body) }),
   });

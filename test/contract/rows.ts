@@ -25,6 +25,7 @@ export interface Row {
   scope: Scope | "open";
   status: number;
   body?: (ids: Ids) => unknown;
+  headers?: Record<string, string>;
   /** What the answer must have. */
   answer?: object;
 }
@@ -202,6 +203,38 @@ export const ROWS: Row[] = [
     }),
     answer: { accepted: true },
   },
+  {
+    operations: ["PATCH /worker/jobs/{job_id}/log"],
+    method: "PATCH",
+    paths: ({ running_job_id: id }) => [`/worker/jobs/${id}/log?worker_id=deaf&attempt=1`],
+    scope: "worker",
+    status: 202,
+    body: () => Buffer.from("one\n"),
+    headers: { "content-type": "text/plain", "content-range": "bytes 0-3/*" },
+    answer: { length: 4, cancelled: expect.any(Boolean) },
+  },
+  ...["artifacts/{path}", "checkpoints/{name}"].map(
+    (place): Row => ({
+      operations: [`PUT /worker/jobs/{job_id}/${place}`],
+      method: "PUT",
+      paths: ({ running_job_id: id }) => [
+        `/worker/jobs/${id}/${place.replace(/\{.*/, "a.bin")}?worker_id=deaf&attempt=1`,
+      ],
+      scope: "worker",
+      status: 201,
+      body: () => Buffer.from("bytes"),
+      headers: { "content-type": "application/octet-stream" },
+      answer: { path: "a.bin", received: 5, complete: true },
+    }),
+  ),
+  get(
+    "/worker/jobs/{job_id}/inputs/{param}/{path}",
+    ({ running_job_id: id }) => [
+      `/worker/jobs/${id}/inputs/dataset_uri/raw.jsonl?worker_id=deaf&attempt=1`,
+    ],
+    {},
+    "worker",
+  ),
   get("/api/workers", () => ["/api/workers", "/workers"], list("workers")),
   get("/api/workers/{worker_id}", ({ worker_id: id }) => [`/api/workers/${id}`], {
     gpu_count: 1,
@@ -315,10 +348,6 @@ export const ROWS: Row[] = [
 
 /** Rows that a later part of the work builds: no answer of theirs may look as if they were there. */
 export const PENDING: Record<string, string[]> = {
-  "agent: logs and uploads": [
-    "PATCH /worker/jobs/{job_id}/log",
-    "PUT /worker/jobs/{job_id}/artifacts/{path}",
-  ],
   "artifacts: lineage and preview": [
     "GET /api/artifacts/{artifact_id}/lineage",
     "GET /api/artifacts/{artifact_id}/preview",

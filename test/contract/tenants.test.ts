@@ -116,24 +116,34 @@ function placesOf({ path, operation }: NamedOperation): Map<string, (id: string)
   const bodies = Object.values(
     operation.requestBody?.content["application/json"]?.examples ?? {},
   ).map((example) => (example as { value: Record<string, unknown> }).value);
-  /** The path with the stranger's own ids, but for one of them. */
-  const fill = (chosen: string, id: string): string =>
-    inPath.reduce((filled, name) => {
-      const own = idsOf(strange, name)[0] ?? nobodys();
-      return filled.replace(`{${name}}`, encodeURIComponent(name === chosen ? id : own));
-    }, path);
+  const inQuery = parameters.filter((one) => one.in === "query");
+  const own = (name: string): string => idsOf(strange, name)[0] ?? nobodys();
+  /** The path, and what its query must have, with the stranger's own ids, but for one of them. */
+  const fill = (chosen: string, id: string): string => {
+    const filled = inPath.reduce(
+      (known, name) =>
+        known.replace(`{${name}}`, encodeURIComponent(name === chosen ? id : own(name))),
+      path,
+    );
+    const query = inQuery
+      .filter(({ name, required }) => required || `?${name}` === chosen)
+      .map(({ name }) => {
+        if (`?${name}` === chosen) return `${name}=${id}`;
+        return `${name}=${ID.test(name) ? own(name) : 1}`;
+      });
+    return query.length > 0 ? `${filled}?${query.join("&")}` : filled;
+  };
   const [firstBody] = bodies.map(withOwnIds);
   for (const name of inPath) {
     if (ID.test(name)) places.set(name, (id) => ({ path: fill(name, id), body: firstBody }));
   }
-  for (const { name, in: place } of parameters) {
-    if (place !== "query" || !ID.test(name)) continue;
-    places.set(`?${name}`, (id) => ({ path: `${fill("", "")}?${name}=${id}`, body: firstBody }));
+  for (const { name } of inQuery.filter((one) => ID.test(one.name))) {
+    places.set(`?${name}`, (id) => ({ path: fill(`?${name}`, id), body: firstBody }));
   }
   for (const body of bodies) {
     for (const name of Object.keys(body).filter((field) => ID.test(field))) {
-      const own = withOwnIds(body);
-      places.set(`body.${name}`, (id) => ({ path: fill("", ""), body: { ...own, [name]: id } }));
+      const filled = withOwnIds(body);
+      places.set(`body.${name}`, (id) => ({ path: fill("", ""), body: { ...filled, [name]: id } }));
     }
   }
   return places;

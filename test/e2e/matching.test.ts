@@ -36,6 +36,7 @@ const needs = {
   tags: fc.subarray(["eu"]),
 };
 const job = fc.record({
+  jobType: fc.constantFrom("audit" as const, "train" as const),
   userId: fc.constantFrom(...TENANTS),
   priority: fc.integer({ min: -1, max: 1 }),
   queuedAt: fc.integer({ min: 0, max: 5 }),
@@ -44,6 +45,8 @@ const job = fc.record({
 const worker = fc.record({
   userId: fc.constantFrom(...TENANTS),
   shared: fc.boolean(),
+  jobTypes: fc.option(fc.subarray(["audit", "train"]), { freq: 3 }),
+  tenants: fc.option(fc.subarray(TENANTS), { freq: 3 }),
   gpuCount: fc.constantFrom(0, 1, 2, 8),
   gpuTokens: fc.subarray(["a100", "80gb", "nvidia"]),
   memoryGb: fc.constantFrom(0, 40, 80),
@@ -69,10 +72,14 @@ async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
   await execute(
     pool,
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
-                          tags, status, available_until)
+                          tags, job_types, tenants, status, available_until)
      select w->>'workerId', w->>'userId', (w->>'shared')::bool, 'gpu', (w->>'gpuCount')::int,
             (w->>'memoryGb')::int, array(select jsonb_array_elements_text(w->'gpuTokens')),
-            array(select jsonb_array_elements_text(w->'tags')), 'idle', now() + interval '1 hour'
+            array(select jsonb_array_elements_text(w->'tags')),
+            case when jsonb_typeof(w->'jobTypes') = 'array'
+              then array(select jsonb_array_elements_text(w->'jobTypes')) end,
+            case when jsonb_typeof(w->'tenants') = 'array'
+              then array(select jsonb_array_elements_text(w->'tenants')) end, 'idle', now() + interval '1 hour'
      from jsonb_array_elements($1::jsonb) as each(w)`,
     [JSON.stringify(fleet)],
   );
@@ -90,7 +97,7 @@ async function submit(queue: QueuedJob[]): Promise<void> {
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
                          req_memory_gb, req_tags, rate_card, request_id)
-       select q->>'jobId', q->>'userId', 'k', 'audit', '{}', '{}', '{}', '{}', (q->>'priority')::int,
+       select q->>'jobId', q->>'userId', 'k', q->>'jobType', '{}', '{}', '{}', '{}', (q->>'priority')::int,
               60, 3, (q->>'gpuCount')::int, array(select jsonb_array_elements_text(q->'gpuTokens')),
               (q->>'memoryGb')::int, array(select jsonb_array_elements_text(q->'tags')), '{}', 'r'
        from q)
@@ -107,7 +114,7 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
   const busy = fleet.filter((each) => each.shared && each.serves);
   for (const { workerId, serves } of busy) {
     const jobId = `holding_${workerId}`;
-    const needs = { gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+    const needs = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
     await submit([{ ...needs, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
     await execute(
       pool,
@@ -141,9 +148,22 @@ test("on random fleets and queues, passes assign what the model says", async () 
 }, 120_000);
 
 test("a worker that holds an attempt gets no other, whatever its status says", async () => {
-  const same = { userId: "ann", gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+  const same = {
+    userId: "ann",
+    jobType: "audit" as const,
+    gpuCount: 0,
+    gpuTokens: [],
+    memoryGb: 0,
+    tags: [],
+  };
   const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
-  const fleet = ["a", "b"].map((workerId) => ({ ...same, workerId, shared: false }));
+  const fleet = ["a", "b"].map((workerId) => ({
+    ...same,
+    workerId,
+    shared: false,
+    jobTypes: null,
+    tenants: null,
+  }));
   await fill(queue, fleet.slice(0, 1));
   expect(await matchOnce(forge.ctx.pool)).toHaveLength(1);
   await execute(forge.ctx.pool, "update workers set status = 'idle'");
@@ -163,6 +183,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   const queue = Array.from({ length: 150 }, (_, n) => ({
     jobId: `job_${n}`,
     userId: of(TENANTS, n),
+    jobType: "audit" as const,
     priority: n % 2,
     queuedAt: n,
     gpuCount: of([0, 0, 1, 2], n),
@@ -174,6 +195,8 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     workerId: `w${n}`,
     userId: of(TENANTS, n + 1),
     shared: n % 3 === 0,
+    jobTypes: null,
+    tenants: null,
     gpuCount: of([0, 1, 2, 8], n),
     gpuTokens: of([["a100", "nvidia"], ["nvidia"]], n),
     memoryGb: of([80, 40], n),

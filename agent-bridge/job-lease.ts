@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { Conflict, NotFound } from "../core/errors";
+import type { Context } from "../infra/context";
+import { findLease, type Lease } from "../infra/database/leases";
+import type { Principal } from "../infra/http/principal";
+import { notRegistered } from "./heartbeat";
+
+/** Who sends or fetches files of a job, and for which attempt: every such request carries it. */
+export const leaseQuery = z.object({
+  worker_id: z.string().min(1).max(128),
+  attempt: z.coerce.number().int().min(1).max(1_000),
+});
+
+export const LEASE_REFUSALS = {
+  404: ["worker_not_registered", "job_not_found"],
+  409: ["stale_attempt"],
+};
+
+interface LeasedCall {
+  params: Record<string, string>;
+  query: z.output<typeof leaseQuery>;
+  principal: Principal;
+}
+
+/**
+ * The attempt that the call is about, if it runs on the caller's worker.
+ *
+ * @throws 409 `stale_attempt` when it does not, any more or at all.
+ */
+export async function requireLease(
+  ctx: Context,
+  { params, query, principal }: LeasedCall,
+): Promise<Lease> {
+  const { job_id: jobId = "" } = params;
+  const { worker_id: workerId, attempt } = query;
+  const { userId } = principal;
+  const found = await findLease(ctx.pool, { jobId, workerId, attempt, userId });
+  if (found.worker_id === null) throw notRegistered(workerId);
+  if (found.lease) return found.lease;
+  if (!found.knows_job) throw new NotFound("job", jobId, "job_id");
+  throw staleLease(jobId, attempt, workerId);
+}
+
+export const staleLease = (jobId: string, attempt: number, workerId: string): Conflict =>
+  new Conflict(
+    "stale_attempt",
+    `attempt ${attempt} of job "${jobId}" does not run on worker "${workerId}"`,
+  );

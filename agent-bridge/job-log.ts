@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { logKey } from "../core/attempt-files";
+import { ForgeError, InvalidRequest } from "../core/errors";
+import type { Context } from "../infra/context";
+import { type Route, route } from "../infra/http/route";
+import { readSentRange, type SentRange, sentBytes } from "../infra/http/sent-body";
+import { LEASE_REFUSALS, leaseQuery, requireLease } from "./job-lease";
+
+export function jobLogRoute(ctx: Context): Route {
+  return route({
+    method: "PATCH",
+    paths: ["/worker/jobs/:job_id/log"],
+    scope: "worker",
+    unlimited: true,
+    operationId: "appendJobLog",
+    tag: "Worker protocol",
+    summary: "Append to the log of a running attempt",
+    description:
+      "The bytes go where `Content-Range` says; what is there already is skipped, so a request whose " +
+      "answer was lost may be sent again. Beyond the end: 416, and `Range` tells what is there.",
+    query: leaseQuery,
+    headers: {
+      "Content-Range": z.string().max(64).describe("bytes a-b/*: the offsets of this part"),
+    },
+    stream: {
+      contentTypes: ["text/plain", "application/octet-stream"],
+      description: "the next bytes of the log, UTF-8",
+    },
+    answers: {
+      202: {
+        description: "the log's length, and whether the job is to stop",
+        schema: z.object({ length: z.int(), cancelled: z.boolean() }),
+      },
+    },
+    refusals: { ...LEASE_REFUSALS, 413: ["log_too_large"], 416: ["range_not_satisfiable"] },
+    async handle(call) {
+      const { request, reply, headers } = call;
+      const { job_id: jobId, attempt, cancelled } = await requireLease(ctx, call);
+      const range = requireRange(headers["Content-Range"]);
+      const key = logKey(jobId, attempt);
+      const length = (await ctx.store.sizeOf(key)) ?? 0;
+      if (range.start > length) {
+        if (length > 0) reply.header("range", `bytes=0-${length - 1}`);
+        const message = `the log has ${length} bytes; go on from there`;
+        throw new ForgeError(416, "range_not_satisfiable", message, "Content-Range");
+      }
+      if (range.end >= ctx.config.jobs.maxLogBytes) {
+        const message = `a log may have ${ctx.config.jobs.maxLogBytes} bytes`;
+        throw new ForgeError(413, "log_too_large", message, "Content-Range");
+      }
+      ctx.parking.park(request, call.principal, reply);
+      const sent = { length: range.end + 1 - range.start, skipped: length - range.start };
+      await ctx.store.append(key, length, sentBytes(request, sent));
+      return { length: Math.max(length, range.end + 1), cancelled };
+    },
+  });
+}
+
+function requireRange(header: string | undefined): SentRange {
+  const range = readSentRange(header ?? "");
+  if (range === undefined || range === "ask") {
+    throw new InvalidRequest('must be like "bytes 0-1023/*"', "Content-Range");
+  }
+  return range;
+}

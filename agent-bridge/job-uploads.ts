@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts";
+import { checkpointPrefix } from "../core/attempt-files";
+import { InvalidRequest } from "../core/errors";
+import type { Context } from "../infra/context";
+import { type Lease, noteCheckpoint } from "../infra/database/leases";
+import { type Route, route } from "../infra/http/route";
+import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
+import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
+
+const REFUSALS = {
+  ...LEASE_REFUSALS,
+  400: ["checksum_mismatch"],
+  416: ["range_not_satisfiable"],
+};
+
+const STREAM = {
+  contentTypes: ["application/octet-stream"],
+  description: "the file, or the part of it that Content-Range tells",
+} as const;
+
+const ANSWERS = {
+  201: { description: "the file is complete", schema: receivedSchema },
+  202: { description: "the part is there", schema: receivedSchema },
+};
+
+/** What a worker sends while it has a job: files of its artifact, and checkpoints to go on from. */
+export function jobUploadRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "PUT",
+      paths: ["/worker/jobs/:job_id/artifacts/*"],
+      scope: "worker",
+      unlimited: true,
+      operationId: "uploadArtifactFile",
+      tag: "Worker protocol",
+      summary: "Upload a file of the artifact that a running attempt makes",
+      description:
+        "It lies in the artifact's folder when the answer is `complete`. A large file may come in parts, " +
+        "one after the other, and go on where it broke off.",
+      query: leaseQuery,
+      headers: fileHeaders,
+      stream: STREAM,
+      answers: ANSWERS,
+      refusals: REFUSALS,
+      async handle(call) {
+        const path = requirePlainPath(call.params["*"] ?? "");
+        const lease = await requireLease(ctx, call);
+        ctx.parking.park(call.request, call.principal, call.reply);
+        return await receiveFile(ctx, call, {
+          jobId: lease.job_id,
+          attempt: lease.attempt,
+          path,
+          key: `${outputPrefix(lease)}${path}`,
+          partialName: `artifact-${nameOf(path)}`,
+        });
+      },
+    }),
+    route({
+      method: "PUT",
+      paths: ["/worker/jobs/:job_id/checkpoints/:name"],
+      scope: "worker",
+      unlimited: true,
+      operationId: "uploadCheckpoint",
+      tag: "Worker protocol",
+      summary: "Leave a file that a later attempt goes on from",
+      description:
+        "The next attempt gets the newest complete one as `resume_from`; an earlier one of this attempt " +
+        "is removed.",
+      query: leaseQuery,
+      headers: fileHeaders,
+      stream: STREAM,
+      answers: ANSWERS,
+      refusals: REFUSALS,
+      async handle(call) {
+        const name = requirePlainPath(call.params.name ?? "");
+        const lease = await requireLease(ctx, call);
+        const { job_id: jobId, attempt } = lease;
+        ctx.parking.park(call.request, call.principal, call.reply);
+        const prefix = checkpointPrefix(jobId, attempt);
+        const received = await receiveFile(ctx, call, {
+          jobId,
+          attempt,
+          path: name,
+          key: `${prefix}${name}`,
+          partialName: `checkpoint-${nameOf(name)}`,
+        });
+        if (!received.complete || received.sha256 === null) return received;
+        const { sha256, received: sizeBytes } = received;
+        const checkpoint = { attempt, name, size_bytes: sizeBytes, sha256 };
+        if (!(await noteCheckpoint(ctx.pool, jobId, checkpoint))) {
+          throw staleLease(jobId, attempt, call.query.worker_id);
+        }
+        const former = lease.checkpoint;
+        if (former && former.name !== name) await ctx.store.remove(`${prefix}${former.name}`);
+        return received;
+      },
+    }),
+  ];
+}
+
+/** Where this attempt's artifact lies: its id was minted for it, so no other attempt writes there. */
+function outputPrefix({ job_type: type, output_ids: ids }: Lease): string {
+  const id = ids[ARTIFACT_FORMS[type].idField];
+  if (id === undefined) throw new InvalidRequest("the attempt makes no artifact", "path");
+  return artifactPrefix(type, id);
+}
+
+/** One segment for a path of several. */
+const nameOf = (path: string): string => createHash("sha256").update(path).digest("hex");
