@@ -12,6 +12,10 @@ export const commandSchema = z
       type: z.literal("job_lost").describe("the job is no longer this worker's: stop it"),
       job_id: z.string(),
     }),
+    z.object({
+      type: z.literal("stop_deployment").describe("end what it serves: nobody needs it any more"),
+      deployment_id: z.string(),
+    }),
     z.object({ type: z.literal("drain").describe("finish the job, and take no other") }),
   ])
   .meta({ id: "Command" });
@@ -24,9 +28,12 @@ interface Running {
   attempt?: number | null | undefined;
 }
 
-/** Commands for a worker that was just heard. */
-export function commandsFor(heard: Heard, running: Running): Command[] {
-  const commands: Command[] = [];
+/**
+ * Commands for a worker that was just heard; `strays` are deployments that it serves and that no job of its
+ * has left there.
+ */
+export function commandsFor(heard: Heard, running: Running, strays: string[]): Command[] {
+  const commands: Command[] = strays.map((id) => ({ type: "stop_deployment", deployment_id: id }));
   if (heard.draining) commands.push({ type: "drain" });
   if (heard.held_cancelled && heard.held_job_id !== null) {
     commands.push({ type: "cancel_job", job_id: heard.held_job_id });

@@ -1,6 +1,8 @@
 import { z } from "zod";
 import { ForgeError } from "../core/errors";
 import { WORKER_STATUSES } from "../core/states";
+import type { Context } from "../infra/context";
+import { listStrays } from "../infra/database/deployments";
 import { type Route, route } from "../infra/http/route";
 import { commandSchema, commandsFor } from "./commands";
 import type { Pulse } from "./pulse";
@@ -18,9 +20,10 @@ const heartbeat = z.object({
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
+  deployments: z.array(z.string().max(128)).max(1_000).optional().describe("what it serves"),
 });
 
-export function heartbeatRoute(pulse: Pulse): Route {
+export function heartbeatRoute({ pool }: Context, pulse: Pulse): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
@@ -65,10 +68,13 @@ export function heartbeatRoute(pulse: Pulse): Route {
         progress: given.progress ?? null,
       });
       if (!heard) throw notRegistered(given.worker_id);
+      const { worker_id: workerId, deployments = [] } = given;
+      const strays =
+        deployments.length > 0 ? await listStrays(pool, workerId, deployments) : deployments;
       return {
-        worker_id: given.worker_id,
+        worker_id: workerId,
         status: heard.status,
-        commands: commandsFor(heard, given),
+        commands: commandsFor(heard, given, strays),
       };
     },
   });

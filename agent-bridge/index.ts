@@ -29,7 +29,7 @@ export function createAgentBridge(ctx: Context): AgentBridge {
   return {
     routes: [
       registerRoute(ctx),
-      heartbeatRoute(new Pulse(ctx)),
+      heartbeatRoute(ctx, new Pulse(ctx)),
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
       jobLogRoute(ctx),

@@ -11,10 +11,10 @@ import { sendObject } from "../infra/http/byte-range";
 import { type Route, route } from "../infra/http/route";
 import { LEASE_REFUSALS, leaseQuery, requireLease } from "./job-lease";
 
-/** Fields of a job that may name what it reads. */
-const PAYLOAD_PARAMS = ["dataset_uri", "dataset_id", "checkpoint_id", "benchmark"];
-const FREE_PARAMS = ["prompts"];
-/** Fields that may name a deployment, which is spoken to and not read. */
+/** Fields of a job that may name what it reads, in its payload and its params. */
+const PAYLOAD_FIELDS = ["dataset_uri", "dataset_id", "checkpoint_id", "benchmark", "teacher"];
+const PARAMS_FIELDS = ["prompts", "judge"];
+/** Those of them that may name a deployment, which is spoken to and not read. */
 const TEACHERS = ["teacher", "judge"];
 
 const fileSchema = z.object({
@@ -59,15 +59,16 @@ interface Input {
 type Naming = Pick<Lease, "user_id" | "payload" | "params">;
 
 /** What a job reads, as far as the control plane knows it; only what is its tenant's. */
-export async function inputsOf(ctx: Context, job: Naming): Promise<Input[]> {
+async function inputsOf(ctx: Context, job: Naming): Promise<Input[]> {
   const named = [
-    ...PAYLOAD_PARAMS.map((param) => [param, job.payload[param]]),
-    ...[...FREE_PARAMS, "judge"].map((param) => [param, job.params[param]]),
-    ["teacher", job.payload.teacher],
+    ...PAYLOAD_FIELDS.map((param) => [param, job.payload[param]]),
+    ...PARAMS_FIELDS.map((param) => [param, job.params[param]]),
   ].filter((pair): pair is [string, string] => typeof pair[1] === "string");
   const root = join(ctx.config.storeDir, "artifacts");
-  const ids = named.map(([, value]) => ownedThingIn(value, root) ?? value);
-  const own = named.length > 0 ? await findOwnArtifacts(ctx.pool, job.user_id, ids) : [];
+  const ids = named
+    .map(([, value]) => (value.includes("://") ? ownedThingIn(value, root) : value))
+    .filter((id) => typeof id === "string");
+  const own = ids.length > 0 ? await findOwnArtifacts(ctx.pool, job.user_id, ids) : [];
   const found = await Promise.all(
     named.map(async ([param, value]): Promise<Input | undefined> => {
       if (TEACHERS.includes(param)) return teacher(param, value, own);

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./stack/process";
+import { type PythonNeed, pythonEnvironment } from "./stack/python";
 import { sayOnStderr as say } from "./stack/say";
 import { Stack } from "./stack/stack";
 
@@ -15,6 +16,10 @@ function wholeNumber(name: string, byDefault: number): number {
 async function main(): Promise<void> {
   const agents = wholeNumber("FORGE_AGENTS", 1);
   const port = wholeNumber("FORGE_PORT", 8080);
+  // Without PyTorch the agents take generate, audit and distill only.
+  const needs: PythonNeed[] =
+    process.env.FORGE_TORCH === "false" ? ["runtime"] : ["runtime", "train"];
+  if (agents > 0) await pythonEnvironment(say, needs);
   const stack = new Stack({ home: process.env.FORGE_HOME ?? ".forge", port, agents });
   let stopping: Promise<void> | undefined;
   const stop = (): void => {

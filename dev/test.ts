@@ -46,7 +46,7 @@ async function main(): Promise<void> {
   // Before the clock of any test runs.
   if (chosen.some((name) => ["e2e", "contract", "faults", "bench", "slow"].includes(name))) {
     await temporalBinary(say);
-    await pythonEnvironment(say);
+    await pythonEnvironment(say, ["runtime", "train"]);
   }
   if (chosen.includes("contract") || chosen.includes("slow")) {
     await pythonEnvironment(say, ["contract"]);
@@ -136,7 +136,7 @@ async function jest(suite: string, paths: string[]): Promise<Tally> {
 }
 
 async function python(): Promise<Tally> {
-  const interpreter = await pythonEnvironment(say, ["runtime", "tests"]);
+  const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests"]);
   const sources = ["agent", "compute", "dev/sample-data"];
   const tally = await checks(
     [

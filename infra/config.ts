@@ -183,7 +183,7 @@ const variables = {
 };
 
 /** Read by the embedded stack and the demo, so known here too. */
-const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR"];
+const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
 
 const schema = z.object(variables).transform((env) => ({
   home: resolve(env.FORGE_HOME),

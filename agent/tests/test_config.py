@@ -1,33 +1,82 @@
-"""Configuration from the environment."""
+"""Configuration: flags over variables over a file over the local stack."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from forge_agent.config import AgentConfig, ConfigError
+from forge_agent.config import AgentConfig, HandlerConfig, Teacher
+from forge_agent.settings import SETTINGS, ConfigError, describe_settings
 
 ENV = {"SERVICE_API_URL": "http://forge:8080/", "SERVICE_API_KEY": "k"}
 
 
+def _load(toml: str, folder: Path, **env: str) -> AgentConfig:
+    file = folder / "agent.toml"
+    file.write_text(toml)
+    return AgentConfig.load(file, {**ENV, **env})
+
+
 def test_reads_the_specifications_variables() -> None:
-    config = AgentConfig.from_env(
-        {**ENV, "WORKER_ID": "w", "WORKER_TAGS": "a, b,", "HEARTBEAT_INTERVAL": "7"}
+    config = AgentConfig.load(
+        env={**ENV, "WORKER_ID": "w", "WORKER_TAGS": "a, b,", "HEARTBEAT_INTERVAL": "7"}
     )
     assert config.api_url == "http://forge:8080"
     assert (config.worker_id, config.tags, config.heartbeat_interval_s) == ("w", ("a", "b"), 7.0)
 
 
-def test_a_worker_without_an_id_gets_one_of_its_own() -> None:
-    first, second = AgentConfig.from_env(ENV), AgentConfig.from_env(ENV)
-    assert first.worker_id != second.worker_id
-
-
 def test_falls_back_to_the_local_stack(tmp_path: Path) -> None:
     content = {"api_url": "http://127.0.0.1:1", "worker_api_key": "w", "pids": {}}
     (tmp_path / "stack.json").write_text(json.dumps(content))
-    config = AgentConfig.from_env({"FORGE_HOME": str(tmp_path)})
+    config = AgentConfig.load(env={"FORGE_HOME": str(tmp_path)})
     assert (config.api_url, config.api_key) == ("http://127.0.0.1:1", "w")
+
+
+def test_reads_a_file_and_lets_variables_and_flags_overrule_it(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    config = _load(
+        """
+        worker_id = "from-file"
+        tags = ["a", "b"]
+        slots = "per-gpu"
+        allow_job_types = ["train"]
+        [handlers.train]
+        command = "python train.py --fast 'two words'"
+        memory_gb = 40
+        env = { MODE = "full" }
+        [teachers.large]
+        base_url = "http://teacher:8000/v1"
+        api_key_env = "LARGE_KEY"
+        """,
+        tmp_path,
+        WORKER_TAGS="c",
+        TEACHER_BASE_URL="http://any/v1",
+    )
+    assert (config.worker_id, config.tags, config.slots) == ("from-file", ("c",), "per-gpu")
+    # Jobs run elsewhere: what lies beside the file is named in full.
+    command = ("python", str(tmp_path / "train.py"), "--fast", "two words")
+    assert config.handlers == {"train": HandlerConfig(command, memory_gb=40, env={"MODE": "full"})}
+    assert config.teachers == {
+        "large": Teacher("http://teacher:8000/v1", api_key_env="LARGE_KEY"),
+        "*": Teacher("http://any/v1", api_key_env="TEACHER_API_KEY"),
+    }
+    assert AgentConfig.load(tmp_path / "agent.toml", ENV, slots="2").slots == "2"
+
+
+def test_a_bucket_of_its_own() -> None:
+    s3 = {"S3_ACCESS_KEY_ID": "id", "S3_SECRET_ACCESS_KEY": "secret", "S3_BUCKET": "b"}
+    assert str(AgentConfig.load(env={**ENV, **s3}).s3).startswith(
+        "S3Config(scheme='s3', bucket='b'"
+    )
+    spaces = {
+        "SPACES_KEY": "id",
+        "SPACES_SECRET": "s",
+        "SPACES_BUCKET": "b",
+        "SPACES_REGION": "fra1",
+    }
+    both = AgentConfig.load(env={**ENV, **s3, **spaces}).s3
+    assert both is not None
+    assert (both.scheme, both.endpoint) == ("spaces", "https://fra1.digitaloceanspaces.com")
 
 
 @pytest.mark.parametrize(
@@ -38,12 +87,47 @@ def test_falls_back_to_the_local_stack(tmp_path: Path) -> None:
         ({"HEARTBEAT_INTERVAL": "soon"}, "HEARTBEAT_INTERVAL"),
         ({"POLL_INTERVAL": "-1"}, "POLL_INTERVAL"),
         ({"LOCAL_MAX_RETRIES": "1.5"}, "LOCAL_MAX_RETRIES"),
+        ({"WORKER_SLOTS": "0"}, "WORKER_SLOTS"),
+        ({"DEPLOY_PORTS": "80"}, "DEPLOY_PORTS"),
+        ({"S3_ACCESS_KEY_ID": "id"}, "S3_SECRET_ACCESS_KEY"),
+        ({"SPACES_KEY": "id", "SPACES_SECRET": "s"}, "SPACES_BUCKET"),
     ],
 )
-def test_names_what_is_wrong(tmp_path: Path, extra: dict[str, str], name: str) -> None:
+def test_names_the_variable_that_is_wrong(tmp_path: Path, extra: dict[str, str], name: str) -> None:
     with pytest.raises(ConfigError, match=name):
-        AgentConfig.from_env({**ENV, "FORGE_HOME": str(tmp_path), **extra})
+        AgentConfig.load(env={**ENV, "FORGE_HOME": str(tmp_path), **extra})
 
 
-def test_never_shows_its_key() -> None:
-    assert "secret-key" not in repr(AgentConfig.from_env({**ENV, "SERVICE_API_KEY": "secret-key"}))
+@pytest.mark.parametrize(
+    ("toml", "message"),
+    [
+        ("worker-id = 1", "there is no setting worker-id"),
+        ("tags = 1", "WORKER_TAGS"),
+        ("tags = [", "is not TOML"),
+        ("handlers = 1", "handlers"),
+        ("[handlers.bake]\ncommand = 'x'", "handlers.bake: there is no such job type"),
+        ("[handlers.train]", "handlers.train.command"),
+        ("[handlers.train]\ncommand = []", "handlers.train.command"),
+        ("[handlers.train]\ncommand = 'x'\nmemory_gb = 0", "handlers.train.memory_gb"),
+        ("[handlers.train]\ncommand = 'x'\nmem = 1", "handlers.train: there is no setting mem"),
+        ("[teachers.t]\nmodel = 'x'", "teachers.t"),
+    ],
+)
+def test_names_what_is_wrong_in_the_file(tmp_path: Path, toml: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        _load(toml, tmp_path)
+
+
+def test_never_shows_its_secrets() -> None:
+    s3 = {"S3_ACCESS_KEY_ID": "the-id", "S3_SECRET_ACCESS_KEY": "the-secret", "S3_BUCKET": "b"}
+    shown = repr(AgentConfig.load(env={**ENV, **s3, "SERVICE_API_KEY": "secret-key"}))
+    for secret in ("secret-key", "the-id", "the-secret"):
+        assert secret not in shown
+    with pytest.raises(ConfigError) as raised:
+        AgentConfig.load(env={**ENV, "SERVICE_API_KEY": "secret\nkey"})
+    assert "secret\nkey" not in str(raised.value)
+
+
+def test_help_names_every_variable() -> None:
+    for setting in SETTINGS:
+        assert setting.env in describe_settings()

@@ -1,117 +1,130 @@
-"""Running handlers as processes of their own."""
+"""What a handler leaves, and what becomes of it."""
 
 import json
-import os
-import subprocess
-import sys
-import threading
-import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import handed_job
 
-from forge_agent.handler import (
-    Handler,
-    HandlerFailed,
-    HandlerStopped,
-    require_sendable,
-    sendable_text,
-)
+from forge_agent.config import HandlerConfig
+from forge_agent.container import container_command, require_runtime
+from forge_agent.handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_handler
+from forge_agent.job_report import Reports
+from forge_agent.lease import Lease
+from forge_agent.leashed import Ending
+from forge_agent.sendable import require_sendable, sendable_text
+from forge_agent.settings import ConfigError
 
-JOB: dict[str, Any] = {
-    "job_id": "job_1",
-    "job_type": "audit",
-    "payload": {},
-    "attempt": 1,
-    "output_ids": {"dataset_id": "ds_1"},
-    "uploads": {"artifacts_uri": "forge://artifacts/datasets/ds_1/"},
-}
+DONE = Ending(0, None, None)
 
-Prepared = tuple[Handler, Path]
+
+def _read(folder: HandlerFolder, ending: Ending = DONE, last: str = "the last line") -> Outcome:
+    return read_outcome(folder, ending, last, Reports(folder.progress_file))
 
 
 @pytest.fixture
-def python_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", ":".join(sys.path))
+def folder(tmp_path: Path) -> HandlerFolder:
+    return HandlerFolder(tmp_path / "try-1")
 
 
-def _rows(path: Path, count: int) -> Path:
-    row = json.dumps({"instruction": "What is 1 + 1?", "response": "It is 2."})
-    path.write_text(f"{row}\n" * count)
-    return path
+def test_a_result_with_what_was_reported(folder: HandlerFolder) -> None:
+    folder.progress_file.write_text('{"progress": 1, "metrics": {"rows_processed": 3, "n": 1}}')
+    folder.result_file.write_text('{"result": {"ok": true}, "metrics": {"n": 2}}')
+    assert _read(folder) == Outcome({"ok": True}, {"rows_processed": 3, "n": 2})
 
 
-@pytest.mark.usefixtures("python_path")
-def test_reads_result_and_progress(tmp_path: Path) -> None:
-    dataset = _rows(tmp_path / "rows.jsonl", 10)
-    handler = Handler(tmp_path / "work", JOB, {"dataset_uri": str(dataset)})
-    outcome = handler.run(tmp_path / "log")
-    assert outcome.metrics["rows_processed"] == 10
-    assert (handler.output_dir / "scored.parquet").is_file()
-    assert handler.progress == 1.0
-    assert "10 rows" in (tmp_path / "log").read_text()
+def test_files_may_be_all_that_a_handler_leaves(folder: HandlerFolder) -> None:
+    assert _read(folder) == Outcome({}, {})
 
 
-@pytest.mark.usefixtures("python_path")
-def test_a_fatal_error_has_the_handlers_words(tmp_path: Path) -> None:
-    dataset = _rows(tmp_path / "rows.jsonl", 0)
-    handler = Handler(tmp_path / "work", JOB, {"dataset_uri": str(dataset)})
-    with pytest.raises(HandlerFailed, match="no rows") as raised:
-        handler.run(tmp_path / "log")
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[]", '{"result": 1}', '{"result": {"x": NaN}}', '{"result": {"x": "\\u0000"}}'],
+)
+def test_an_unusable_result_is_a_fatal_failure(folder: HandlerFolder, content: str) -> None:
+    folder.result_file.write_text(content)
+    with pytest.raises(HandlerFailed, match=r"no usable result\.json") as raised:
+        _read(folder)
     assert not raised.value.transient
 
 
-@pytest.mark.usefixtures("python_path")
-def test_stop_ends_it(tmp_path: Path) -> None:
-    dataset = _rows(tmp_path / "rows.jsonl", 400_000)
-    handler = Handler(tmp_path / "work", JOB, {"dataset_uri": str(dataset)})
+@pytest.mark.parametrize(
+    ("ending", "content", "message", "transient"),
+    [
+        (Ending(1, None, None), None, "exit code 1: the last line", False),
+        (Ending(75, None, None), None, "exit code 75: the last line", True),
+        (Ending(None, 9, None), None, r"signal 9 \(SIGKILL\)", True),
+        (Ending(None, 9, "used 3 GB"), None, "the handler used 3 GB", True),
+        (
+            Ending(1, None, None),
+            '{"error": "no such\\u0000 column"}',
+            "no such\ufffd column",
+            False,
+        ),
+        (Ending(75, None, None), '{"error": "GPU out of memory"}', "GPU out of memory", True),
+        (Ending(1, None, None), '{"error": "' + "x" * 9999 + '"}', "x{4096}$", False),
+    ],
+)
+def test_failures(
+    folder: HandlerFolder, ending: Ending, content: str | None, message: str, transient: bool
+) -> None:
+    if content:
+        folder.result_file.write_text(content)
+    with pytest.raises(HandlerFailed, match=message) as raised:
+        _read(folder, ending)
+    assert raised.value.transient is transient
 
-    def stop_when_under_way() -> None:
-        while not handler.progress:
-            time.sleep(0.02)
-        handler.stop(grace_s=5)
 
-    threading.Thread(target=stop_when_under_way).start()
-    with pytest.raises(HandlerStopped):
-        handler.run(tmp_path / "log")
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="the kernel's parent-death signal is Linux's")
-@pytest.mark.usefixtures("python_path")
-def test_the_leash_ends_the_command_with_its_parent() -> None:
-    parent_code = (
-        "import os, subprocess, sys, time\n"
-        "child = subprocess.Popen([sys.executable, '-m', 'forge_agent.leash', str(os.getpid()),"
-        " 'sleep', '600'])\n"
-        "print(child.pid, flush=True)\n"
-        "time.sleep(600)\n"
+def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: Path) -> None:
+    job = handed_job(payload={"epochs": 3}, params={"lr": 0.1})
+    folder.describe(
+        Lease(job, "w"), {"dataset_id": tmp_path / "in"}, None, {"*": {"base_url": "u"}}
     )
-    parent = subprocess.Popen([sys.executable, "-c", parent_code], stdout=subprocess.PIPE)
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    command = Path(f"/proc/{child}/comm")
-    _wait_until(lambda: command.read_text().strip() == "sleep")
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    _wait_until(lambda: not _alive(child))
+    content: dict[str, Any] = json.loads(folder.job_file.read_text())
+    assert content["payload"] == {"epochs": 3}
+    assert content["inputs"] == {"dataset_id": str(tmp_path / "in")}
+    assert content["resume_from"] is None
+    assert Path(content["output_dir"]).is_dir()
+    assert Path(content["checkpoint_dir"]).is_dir()
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # An orphan that nobody has reaped yet is dead all the same.
-    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+def test_a_handler_does_not_see_the_agents_own_keys(
+    folder: HandlerFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET", "TEACHER_API_KEY"):
+        monkeypatch.setenv(name, f"{name}-value")
+    inputs = {"dataset_id": Path("/in")}
+    folder.describe(Lease(handed_job(), "w"), inputs, None, {})
+    leashed = start_handler(HandlerConfig(("env",), env={"MODE": "full"}), folder, {"X": "1"}, "n")
+    output = leashed.output.read().decode()
+    assert leashed.wait() == DONE
+    assert "TEACHER_API_KEY-value" in output
+    assert "MODE=full" in output
+    assert "FORGE_INPUT_DATASET_ID=/in" in output
+    assert f"FORGE_JOB_FILE={folder.job_file}" in output
+    for name in ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET"):
+        assert name not in output
 
 
-def _wait_until(holds: Any, timeout_s: float = 10) -> None:  # noqa: ANN401 - a function
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+def test_a_container_gets_the_folder_and_names_of_variables_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "podman").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    config = HandlerConfig(("python", "train.py"), image="team/train:1", env={"TOKEN": "secret"})
+    env = {"FORGE_JOB_FILE": "/job.json", "TOKEN": "secret", "HOME": "/root"}
+    command = container_command(config, Path("/work/job"), env, "forge-job_1-1")
+    assert command[:2] == ("podman", "run")
+    assert "/work/job:/work/job" in command
+    assert command[-3:] == ("team/train:1", "python", "train.py")
+    shown = [word for before, word in pairwise(command) if before == "--env"]
+    assert shown == ["FORGE_JOB_FILE", "TOKEN"]
+    assert "secret" not in " ".join(command)
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(ConfigError, match=r"handlers\.train\.image needs docker or podman"):
+        require_runtime({"train": config})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", "a\0b", {"\0": 1}])

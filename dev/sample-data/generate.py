@@ -1,9 +1,11 @@
 """Makes the sample dataset: instruction/response rows on tasks whose answers can be checked.
 
     python generate.py --rows 2000 --out sample.parquet   (or .jsonl)
+    python generate.py --rows 4000 --topic sums --out sums.parquet
 
 The same arguments always give the same rows. About one answer in twenty is wrong and one row in
-fifty stands twice, so that an audit has something to find.
+fifty stands twice, so that an audit has something to find. `sums`, which the mix leaves out, are
+what a tiny model learns in half a minute.
 """
 
 import argparse
@@ -26,6 +28,15 @@ _UNITS = (
     ("minutes", "seconds", 60),
     ("days", "hours", 24),
 )
+
+
+def two_digit_sum(rng: random.Random, slip: int) -> Row:
+    left, right = rng.randint(10, 99), rng.randint(10, 99)
+    return {
+        "instruction": f"What is {left} + {right}?",
+        "response": f"{left + right + slip}",
+        "topic": "sums",
+    }
 
 
 def arithmetic(rng: random.Random, slip: int) -> Row:
@@ -79,23 +90,37 @@ def days_after(rng: random.Random, slip: int) -> Row:
     }
 
 
-_MAKERS: tuple[Callable[[random.Random, int], Row], ...] = (
-    arithmetic,
-    conversion,
-    days_between,
-    days_after,
-)
+_Maker = Callable[[random.Random, int], Row]
+
+_MIX: tuple[_Maker, ...] = (arithmetic, conversion, days_between, days_after)
+
+_TOPICS: dict[str, tuple[_Maker, ...]] = {
+    "mix": _MIX,
+    "sums": (two_digit_sum,),
+    "arithmetic": (arithmetic,),
+    "units": (conversion,),
+    "dates": (days_between, days_after),
+}
 
 
-def rows(count: int, seed: int = 7) -> list[Row]:
+def rows(count: int, seed: int = 7, topic: str = "mix", wrong: float = 0.05) -> list[Row]:
+    """wrong: about this share of the answers.
+
+    No two of `sums` ask the same until all 8,100 are asked, the one row in fifty aside.
+    """
     rng = random.Random(seed)
+    asked: set[str] = set()
     made: list[Row] = []
     for _ in range(count):
         if made and rng.random() < 0.02:
             made.append(rng.choice(made[-500:]))
-        else:
-            slip = rng.randint(1, 9) if rng.random() < 0.05 else 0
-            made.append(rng.choice(_MAKERS)(rng, slip))
+            continue
+        slip = rng.randint(1, 9) if rng.random() < wrong else 0
+        row = rng.choice(_TOPICS[topic])(rng, slip)
+        while topic == "sums" and row["instruction"] in asked and len(asked) % 8_100:
+            row = two_digit_sum(rng, slip)
+        asked.add(row["instruction"])
+        made.append(row)
     return made
 
 
@@ -114,9 +139,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--rows", type=int, default=2_000)
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--topic", choices=sorted(_TOPICS), default="mix")
+    parser.add_argument("--wrong", type=float, default=0.05, help="share of wrong answers")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    write(rows(arguments.rows, arguments.seed), arguments.out)
+    made = rows(arguments.rows, arguments.seed, arguments.topic, arguments.wrong)
+    write(made, arguments.out)
 
 
 if __name__ == "__main__":

@@ -188,7 +188,7 @@ export class Stack {
         SERVICE_API_KEY: this.secrets.workerKey,
         WORKER_ID: name,
         TMPDIR: this.scratchDir(),
-        ARTIFACTS_DIR: join(this.storeDir, "artifacts"),
+        FORGE_AGENT_STATE: join(this.home, "agents"),
         ...this.options.env,
         ...env,
       },

@@ -126,7 +126,10 @@ step_requirements() {
     rm -rf venv
     "$(python_with_venv)" -m venv venv
   fi
-  venv/bin/python -m pip install --disable-pip-version-check ./repository/compute ./repository/agent
+  handlers=./repository/compute
+  # Without a GPU the worker does what needs no PyTorch; its build with CUDA is 3 GB to fetch.
+  if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
+  venv/bin/python -m pip install --disable-pip-version-check "$handlers" ./repository/agent
 }
 
 # The key comes by standard input, and is in no process list and no log.
@@ -210,6 +213,7 @@ write_runner() {
     say 'cd "$(dirname "$0")"'
     say 'set -a'
     say '. ./agent.env'
+    say ': "${FORGE_AGENT_STATE:=$PWD/state}"'
     say 'set +a'
     say 'echo $$ >agent.pid'
     say 'exec venv/bin/python -m forge_agent'

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
@@ -121,10 +122,20 @@ test("another tenant's dataset reads as one that never was", async () => {
   expect(await errorOf(log)).toEqual(["failed", "<uri> does not exist"]);
 });
 
-test("a job type that it has no handler for fails, and says so", async () => {
-  const { job_id } = await forge.user.submit("evaluate", { checkpoint_id: "c" });
-  const job = await untilEnded(forge.user, job_id);
-  expect(job.error).toMatch(/no handler for evaluate/);
+test("idle it takes under 1 % of a core and under 60 MB", async () => {
+  const pid = forge.stack.agents.get("box")?.pid;
+  const cpuTicks = (): number => {
+    const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+    return Number(fields[11]) + Number(fields[12]);
+  };
+  const before = cpuTicks();
+  const measuredS = 8;
+  await sleep(measuredS * 1000);
+  // The kernel counts in hundredths of a second; it heartbeats ten times as often here as it would.
+  const percent = (cpuTicks() - before) / measuredS;
+  const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
+  expect(percent).toBeLessThan(1);
+  expect(rssKb).toBeLessThan(60_000);
 });
 
 test("SIGTERM lets it finish its job and leave", async () => {

@@ -56,10 +56,6 @@ export class Machine {
       HEARTBEAT_INTERVAL: "0.5",
       FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
     });
-    const artifacts = join(this.forge.stack.storeDir, "artifacts");
-    mkdirSync(artifacts, { recursive: true });
-    // Configured before the store's directory was known.
-    execFileSync("ln", ["-s", artifacts, join(this.directory, "artifacts")]);
   }
 
   async stop(): Promise<void> {
@@ -69,14 +65,13 @@ export class Machine {
     rmSync(this.directory, { recursive: true, force: true });
   }
 
-  /** What pip needs to know on this machine, where the artifacts are, and a secret. */
+  /** What pip needs to know on this machine, and a secret. */
   private environment(): Record<string, string> {
     const ofPip = Object.entries(process.env).filter(([name]) =>
       /^(PIP|SSL|HTTPS?)_[A-Z_]+$/.test(name),
     );
     return {
       ...(Object.fromEntries(ofPip) as Record<string, string>),
-      ARTIFACTS_DIR: join(this.directory, "artifacts"),
       HEARTBEAT_INTERVAL: "0.5",
       TEAM_TOKEN: "not-for-the-log",
     };

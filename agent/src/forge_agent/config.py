@@ -1,86 +1,202 @@
-"""The agent's configuration, from the variables that spec.md 4.6 names."""
+"""The agent's configuration: environment variables over a TOML file over defaults."""
 
-import json
 import os
-import socket
-import uuid
+import shlex
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from .settings import SETTINGS, ConfigError, parse_setting
+from .stack_file import read_stack_file
+
+JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 
 
-class ConfigError(Exception):
-    """A variable is missing or wrong; the message names it."""
+@dataclass(frozen=True)
+class HandlerConfig:
+    """What runs a job type in place of the reference handler: `[handlers.<type>]`."""
+
+    command: tuple[str, ...]
+    image: str | None = None
+    """A container image to run it in; needs docker or podman on the machine."""
+    memory_gb: float | None = None
+    """Resident memory of the whole process group, beyond which it is ended."""
+    timeout_s: float | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """An OpenAI-compatible endpoint that jobs may name: `[teachers.<name>]`; `*` for any name."""
+
+    base_url: str
+    model: str | None = None
+    api_key_env: str | None = None
+
+
+@dataclass(frozen=True)
+class S3Config:
+    """A bucket of the worker's own, by S3's protocol."""
+
+    scheme: str
+    """`s3` or `spaces`: how its URIs begin."""
+    bucket: str
+    access_key_id: str = field(repr=False)
+    secret_access_key: str = field(repr=False)
+    endpoint: str | None = None
+    region: str | None = None
 
 
 @dataclass(frozen=True)
 class AgentConfig:
+    """Units are in the names; what each setting does is said in settings.py."""
+
     api_url: str
-    """Base URL of the control plane."""
     api_key: str = field(repr=False)
-    worker_id: str
+    worker_id: str | None = None
     tags: tuple[str, ...] = ()
+    slots: str = "1"
     heartbeat_interval_s: float | None = None
-    """None: as the control plane says at registration."""
     poll_interval_s: float = 2.0
-    """Pause after a failed poll, in seconds."""
     wait_s: float = 30.0
-    """How long a poll stays parked at the control plane, in seconds."""
     local_max_retries: int = 2
-    artifacts_dir: Path = Path("artifacts")
-    """The local artifact store."""
     stop_grace_s: float = 10.0
-    """Between SIGTERM and SIGKILL to a job that must end, in seconds."""
+    state_dir: Path = Path("forge-agent")
+    artifacts_dir: Path | None = None
+    min_free_disk_gb: float = 1.0
+    allow_job_types: tuple[str, ...] = ()
+    allow_tenants: tuple[str, ...] = ()
+    deploy_host: str | None = None
+    deploy_ports: tuple[int, int] = (18_000, 18_999)
+    deploy_start_timeout_s: float = 600.0
+    handlers: Mapping[str, HandlerConfig] = field(default_factory=dict)
+    teachers: Mapping[str, Teacher] = field(default_factory=dict)
+    s3: S3Config | None = None
 
     @classmethod
-    def from_env(cls, env: Mapping[str, str] = os.environ) -> "AgentConfig":
-        """Reads the environment; where URL or key are not set, the local stack's stack.json."""
-        stack = _read_stack_file(env)
-        api_url = env.get("SERVICE_API_URL") or stack.get("api_url")
-        api_key = env.get("SERVICE_API_KEY") or stack.get("worker_api_key")
-        if not api_url:
-            raise ConfigError("SERVICE_API_URL is not set, and no local stack runs")
-        if not api_key:
-            raise ConfigError("SERVICE_API_KEY is not set, and no local stack runs")
-        interval = env.get("HEARTBEAT_INTERVAL")
+    def load(
+        cls, file: Path | None = None, env: Mapping[str, str] = os.environ, **flags: str | None
+    ) -> "AgentConfig":
+        """Reads flags, environment and TOML file, in this order of weight.
+
+        Where URL or key are in none of them, the local stack's stack.json serves. Raises
+        ConfigError, which names the setting.
+        """
+        chosen = file or (
+            Path(env["FORGE_AGENT_CONFIG"]) if env.get("FORGE_AGENT_CONFIG") else None
+        )
+        content = _read_toml(chosen) if chosen else {}
+        handlers = _table("handlers", content.pop("handlers", {}))
+        teachers = _table("teachers", content.pop("teachers", {}))
+        values: dict[str, Any] = {}
+        for setting in SETTINGS:
+            from_file = content.pop(setting.name, None)
+            given = flags.get(setting.name) or env.get(setting.env) or from_file
+            if given not in (None, ""):
+                values[setting.name] = parse_setting(setting, given)
+        if content:
+            raise ConfigError(f"{chosen}: there is no setting {', '.join(sorted(content))}")
+        stack = read_stack_file(env)
+        for name, key in (("api_url", "api_url"), ("api_key", "worker_api_key")):
+            values[name] = values.get(name) or stack.get(key)
+            if not values[name]:
+                variable = f"SERVICE_{name.upper()}"
+                raise ConfigError(f"{variable} is not set, and no local stack runs")
+        values["api_url"] = values["api_url"].rstrip("/")
+        values.setdefault("state_dir", default_state_dir(env))
+        s3 = {
+            name: values.pop(name) for name in list(values) if name.startswith(("s3_", "spaces_"))
+        }
+        endpoints = {name: _teacher(name, table) for name, table in teachers.items()}
+        if teacher_url := values.pop("teacher_base_url", None):
+            endpoints.setdefault("*", Teacher(teacher_url, api_key_env="TEACHER_API_KEY"))
+        base = chosen.parent.resolve() if chosen else Path.cwd()
         return cls(
-            api_url=api_url.rstrip("/"),
-            api_key=api_key,
-            worker_id=env.get("WORKER_ID") or f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}",
-            tags=tuple(tag.strip() for tag in env.get("WORKER_TAGS", "").split(",") if tag.strip()),
-            heartbeat_interval_s=_seconds(env, "HEARTBEAT_INTERVAL", 0.0) if interval else None,
-            poll_interval_s=_seconds(env, "POLL_INTERVAL", 2.0),
-            local_max_retries=_count(env, "LOCAL_MAX_RETRIES", 2),
-            artifacts_dir=Path(env.get("ARTIFACTS_DIR") or "artifacts").resolve(),
+            **values,
+            handlers={name: _handler(name, table, base) for name, table in handlers.items()},
+            teachers=endpoints,
+            s3=_s3(s3),
         )
 
 
-def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
-    path = Path(env.get("FORGE_HOME", ".forge")) / "stack.json"
+def default_state_dir(env: Mapping[str, str]) -> Path:
+    """Where a service, else a user, keeps such things."""
+    if env.get("STATE_DIRECTORY"):  # set by systemd
+        return Path(env["STATE_DIRECTORY"])
+    base = env.get("XDG_STATE_HOME") or str(Path(env.get("HOME", "/root")) / ".local" / "state")
+    return Path(base) / "forge-agent"
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return {key: value for key, value in content.items() if isinstance(value, str)}
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise ConfigError(f"{path} can't be read: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
-    text = env.get(name)
-    if not text:
-        return default
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 < value < 86_400:
-        raise ConfigError(f"{name} must be a number of seconds, not {text!r}")
-    return value
+def _handler(name: str, table: object, base: Path) -> HandlerConfig:
+    where = f"handlers.{name}"
+    if name not in JOB_TYPES:
+        raise ConfigError(f"{where}: there is no such job type; there are {', '.join(JOB_TYPES)}")
+    fields = _table(where, table, {"command", "image", "memory_gb", "timeout_s", "env"})
+    command = fields.get("command")
+    words = shlex.split(command) if isinstance(command, str) else command
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
+        raise ConfigError(f"{where}.command must be a command line or a list of words")
+    for number in ("memory_gb", "timeout_s"):
+        if not (fields.get(number) is None or _is_positive(fields[number])):
+            raise ConfigError(f"{where}.{number} must be a number above 0")
+    env = fields.get("env", {})
+    if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
+        raise ConfigError(f"{where}.env must be a table of texts")
+    # A job has a working directory of its own, where the owner's program is not.
+    fields["command"] = tuple(
+        str(base / word) if (base / word).is_file() and not Path(word).is_absolute() else word
+        for word in words
+    )
+    return HandlerConfig(**fields)
 
 
-def _count(env: Mapping[str, str], name: str, default: int) -> int:
-    text = env.get(name)
-    if not text:
-        return default
-    if not text.isdigit():
-        raise ConfigError(f"{name} must be a whole number, not {text!r}")
-    return int(text)
+def _teacher(name: str, table: object) -> Teacher:
+    fields = _table(f"teachers.{name}", table, {"base_url", "model", "api_key_env"})
+    if not all(isinstance(value, str) for value in fields.values()) or "base_url" not in fields:
+        raise ConfigError(f"teachers.{name} needs a base_url, and takes texts only")
+    return Teacher(**fields)
+
+
+def _table(where: str, table: object, known: set[str] | None = None) -> dict[str, Any]:
+    """Raises ConfigError for what is no table, or has other names than are known."""
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where} must be a table")
+    if known is not None and (unknown := set(table) - known):
+        raise ConfigError(f"{where}: there is no setting {', '.join(sorted(unknown))}")
+    return dict(table)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _s3(values: Mapping[str, str]) -> S3Config | None:
+    """The bucket that the environment names; the hosted one first, as the specification does."""
+    for scheme, key, secret in (
+        ("spaces", "spaces_key", "spaces_secret"),
+        ("s3", "s3_access_key_id", "s3_secret_access_key"),
+    ):
+        if not values.get(key):
+            continue
+        missing = [name for name in (secret, f"{scheme}_bucket") if not values.get(name)]
+        if missing:
+            raise ConfigError(f"{key.upper()} is set, and {missing[0].upper()} is not")
+        region = values.get(f"{scheme}_region")
+        endpoint = values.get(f"{scheme}_endpoint")
+        if scheme == "spaces" and not endpoint:
+            endpoint = f"https://{region or 'nyc3'}.digitaloceanspaces.com"
+        return S3Config(
+            scheme, values[f"{scheme}_bucket"], values[key], values[secret], endpoint, region
+        )
+    return None

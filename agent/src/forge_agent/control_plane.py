@@ -1,17 +1,22 @@
-"""The control plane over HTTP: one method an endpoint; the one place that classifies failures."""
+"""The control plane over HTTP: one method an endpoint; all its failures are classified here."""
 
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import httpx2
 
 from . import __version__
-from .config import AgentConfig
+from .lease import Away
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
+_TIMEOUT_S = 10.0
+_TRANSFER_TIMEOUT_S = 60.0
+"""Of a transfer, how long it may stand still."""
 
 
-class ControlPlaneAway(Exception):
+class ControlPlaneAway(Away):
     """No usable answer; the same request may be sent again."""
 
 
@@ -32,9 +37,14 @@ class KeyRefused(Refused):
     """The key opens nothing (any more): there is nothing left to do here."""
 
 
+class StaleAttempt(Refused):
+    """The job is no longer this worker's: whatever it still does for it is in vain."""
+
+
 _KINDS: dict[str, type[Refused]] = {
     "worker_not_registered": NotRegistered,
     "invalid_api_key": KeyRefused,
+    "stale_attempt": StaleAttempt,
 }
 
 
@@ -44,19 +54,22 @@ class Registration:
     heartbeat_interval_s: float
 
 
-class ControlPlane:
-    """Safe to use from the heartbeat thread and the job loop at once."""
+@dataclass(frozen=True)
+class LogLength:
+    length: int
+    cancelled: bool
 
-    def __init__(self, config: AgentConfig) -> None:
-        self._worker_id = config.worker_id
+
+class ControlPlane:
+    """Safe to use from several threads at once."""
+
+    def __init__(self, api_url: str, api_key: str) -> None:
         self._client = httpx2.Client(
-            base_url=config.api_url,
-            headers={
-                "X-Service-Api-Key": config.api_key,
-                "User-Agent": f"forge-agent/{__version__}",
-            },
-            timeout=httpx2.Timeout(10.0),
+            base_url=api_url,
+            headers={"User-Agent": f"forge-agent/{__version__}"},
+            timeout=httpx2.Timeout(_TIMEOUT_S),
         )
+        self._key = {"X-Service-Api-Key": api_key}
 
     def close(self) -> None:
         self._client.close()
@@ -72,29 +85,114 @@ class ControlPlane:
         """Sends a heartbeat; returns the commands that came back."""
         return _commands_of(self._post("/api/workers/heartbeat", beat))
 
-    def next_job(self, wait_s: float) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+    def next_job(
+        self, worker_id: str, wait_s: float
+    ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither."""
-        body = {"worker_id": self._worker_id, "wait_seconds": wait_s}
+        body = {"worker_id": worker_id, "wait_seconds": wait_s}
         job = self._post("/api/workers/next_job", body, timeout_s=wait_s + 15)
         return (job if job.get("job_id") else None), _commands_of(job)
 
     def job_result(self, result: dict[str, Any]) -> None:
         self._post("/api/workers/job_result", result)
 
-    def _post(self, path: str, body: dict[str, Any], timeout_s: float = 10.0) -> dict[str, Any]:
+    def append_log(self, url: str, lease: Mapping[str, str], offset: int, data: bytes) -> LogLength:
+        """Appends bytes at an offset; answers how many the control plane has.
+
+        That is less than the offset when it lost some: it goes on from there.
+        """
+        headers = {
+            "Content-Type": "text/plain",
+            "Content-Range": f"bytes {offset}-{offset + len(data) - 1}/*",
+        }
+        response = self._send("PATCH", url, lease, headers, data)
+        if response.status_code == 416:
+            there = response.headers.get("range", "bytes=0--1")
+            return LogLength(int(there.rpartition("-")[2] or 0) + 1, cancelled=False)
+        answer = self._read(url, response)
+        return LogLength(int(answer["length"]), bool(answer.get("cancelled")))
+
+    def put(
+        self,
+        url: str,
+        lease: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes | Iterable[bytes] = b"",
+    ) -> dict[str, Any]:
+        """Uploads a file or a part of one; the answer's body."""
+        sent = {"Content-Type": "application/octet-stream", **headers}
+        return self._read(url, self._send("PUT", url, lease, sent, body))
+
+    @contextmanager
+    def get(self, url: str, lease: Mapping[str, str], offset: int) -> Iterator[httpx2.Response]:
+        """Downloads from an offset on. An absolute address elsewhere is not shown the key."""
+        headers = {"Range": f"bytes={offset}-"} if offset else {}
         try:
-            response = self._client.post(path, json=body, timeout=timeout_s)
+            with self._client.stream(
+                "GET", url, timeout=_TRANSFER_TIMEOUT_S, **self._addressed(url, lease, headers)
+            ) as response:
+                if response.status_code not in (200, 206, 416):
+                    response.read()
+                    self._read(url, response)
+                yield response
         except httpx2.TransportError as error:
-            raise ControlPlaneAway(f"{path}: {type(error).__name__}: {error}") from error
+            raise _away(url, error) from error
+
+    def _send(
+        self,
+        method: str,
+        url: str,
+        lease: Mapping[str, str],
+        headers: Mapping[str, str],
+        body: bytes | Iterable[bytes],
+    ) -> httpx2.Response:
+        try:
+            return self._client.request(
+                method,
+                url,
+                content=body,
+                timeout=_TRANSFER_TIMEOUT_S,
+                **self._addressed(url, lease, headers),
+            )
+        except httpx2.TransportError as error:
+            raise _away(url, error) from error
+
+    def _addressed(
+        self, url: str, lease: Mapping[str, str], headers: Mapping[str, str]
+    ) -> dict[str, Any]:
+        if "://" in url:  # presigned: what it needs is in it
+            return {"headers": dict(headers)}
+        return {"headers": {**self._key, **headers}, "params": dict(lease)}
+
+    def _post(
+        self, path: str, body: dict[str, Any], timeout_s: float = _TIMEOUT_S
+    ) -> dict[str, Any]:
+        try:
+            response = self._client.post(path, json=body, headers=self._key, timeout=timeout_s)
+        except httpx2.TransportError as error:
+            raise _away(path, error) from error
+        return self._read(path, response)
+
+    def _read(self, url: str, response: httpx2.Response) -> dict[str, Any]:
+        where = _without_query(url)
         if response.status_code in _RETRYABLE_STATUS:
-            raise ControlPlaneAway(f"{path}: HTTP {response.status_code}")
+            raise ControlPlaneAway(f"{where}: HTTP {response.status_code}")
         try:
             answer = response.json()
         except ValueError as error:
-            raise ControlPlaneAway(f"{path}: the answer is not JSON") from error
+            raise ControlPlaneAway(f"{where}: the answer is not JSON") from error
         if response.is_success and isinstance(answer, dict):
             return answer
         raise _refusal(response.status_code, answer)
+
+
+def _away(url: str, error: Exception) -> ControlPlaneAway:
+    return ControlPlaneAway(f"{_without_query(url)}: {type(error).__name__}: {error}")
+
+
+def _without_query(url: str) -> str:
+    """A presigned address carries its right in the query: nothing for a log."""
+    return url.partition("?")[0]
 
 
 def _commands_of(answer: dict[str, Any]) -> list[dict[str, Any]]:

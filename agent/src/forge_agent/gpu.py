@@ -1,14 +1,32 @@
-"""What this machine computes with."""
+"""What this machine computes with, as NVML tells it."""
 
-import subprocess
+import contextlib
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pynvml
+
+GIB = 1024**3
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Gpu:
+class Gpus:
+    """The GPUs of one slot."""
+
     name: str
     memory_gb: float
-    count: int
+    """Of one GPU."""
+    indices: tuple[int, ...]
+    """In NVML's order, which is that of the PCI bus."""
+
+    @property
+    def count(self) -> int:
+        return len(self.indices)
 
 
 @dataclass(frozen=True)
@@ -20,38 +38,99 @@ class GpuLoad:
     mem_total: float
 
 
-CPU = Gpu(name="cpu", memory_gb=0, count=0)
+CPU = Gpus(name="cpu", memory_gb=0, indices=())
 
 
-def find_gpu() -> Gpu:
-    """The machine's GPUs by nvidia-smi; `CPU` where there is none."""
-    rows = _query("name,memory.total")
-    if not rows:
-        return CPU
-    name, memory_mib = rows[0]
-    return Gpu(name=name, memory_gb=round(float(memory_mib) / 1024, 1), count=len(rows))
+class Nvml:
+    """NVML, opened when it is first needed and again after an error; a driver may be renewed."""
+
+    def __init__(self) -> None:
+        self._is_open = False
+
+    def find_gpus(self, visible: str | None = None) -> Gpus:
+        """The machine's GPUs, the smallest speaking for all; `CPU` where there is none.
+
+        visible: those to look at only, in the form of CUDA_VISIBLE_DEVICES.
+        """
+
+        def find() -> Gpus:
+            found = []
+            for index in range(pynvml.nvmlDeviceGetCount()):
+                handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+                if is_visible(visible, index, str(pynvml.nvmlDeviceGetUUID(handle))):
+                    memory = pynvml.nvmlDeviceGetMemoryInfo(handle).total / GIB
+                    found.append((memory, str(pynvml.nvmlDeviceGetName(handle)), index))
+            if not found:
+                return CPU
+            memory, name, _ = min(found)
+            return Gpus(name, round(memory, 1), tuple(index for _, _, index in found))
+
+        return self._ask(find, CPU)
+
+    def read_load(self, gpus: Gpus) -> GpuLoad:
+        def read() -> GpuLoad:
+            utils, used, total = [], 0, 0
+            for handle in _handles(gpus):
+                memory = pynvml.nvmlDeviceGetMemoryInfo(handle)
+                used, total = used + memory.used, total + memory.total
+                utils.append(float(pynvml.nvmlDeviceGetUtilizationRates(handle).gpu))
+            return GpuLoad(sum(utils) / len(utils), round(used / GIB, 2), round(total / GIB, 2))
+
+        nothing = GpuLoad(0, 0, 0)
+        return self._ask(read, nothing) if gpus.count else nothing
+
+    def foreign_processes(self, gpus: Gpus) -> list[int]:
+        """Processes that compute on these GPUs and were not started by this one."""
+
+        def find() -> list[int]:
+            return [
+                process.pid
+                for handle in _handles(gpus)
+                for process in pynvml.nvmlDeviceGetComputeRunningProcesses(handle)
+                if _is_foreign(process.pid)
+            ]
+
+        return self._ask(find, []) if gpus.count else []
+
+    def _ask(self, question: Callable[[], _T], otherwise: _T) -> _T:
+        try:
+            if not self._is_open:
+                pynvml.nvmlInit()
+                self._is_open = True
+            return question()
+        except pynvml.NVMLError:
+            if self._is_open:
+                self._is_open = False
+                with contextlib.suppress(pynvml.NVMLError):
+                    pynvml.nvmlShutdown()
+            return otherwise
 
 
-def read_load() -> GpuLoad:
+def _handles(gpus: Gpus) -> list[Any]:
+    return [pynvml.nvmlDeviceGetHandleByIndex(index) for index in gpus.indices]
+
+
+def is_visible(visible: str | None, index: int, uuid: str) -> bool:
+    if visible is None:
+        return True
+    wanted = [each.strip() for each in visible.split(",")]
+    return str(index) in wanted or any(each and uuid.startswith(each) for each in wanted)
+
+
+def _is_foreign(pid: int) -> bool:
+    """A process that is not below us; one that this container can't see may be ours."""
     try:
-        loads = [
-            tuple(map(float, row)) for row in _query("utilization.gpu,memory.used,memory.total")
-        ]
-    except ValueError:  # "[N/A]" on some boards
-        loads = []
-    if not loads:
-        return GpuLoad(util=0, mem_used=0, mem_total=0)
-    return GpuLoad(
-        util=sum(util for util, _, _ in loads) / len(loads),
-        mem_used=round(sum(used for _, used, _ in loads) / 1024, 2),
-        mem_total=round(sum(total for _, _, total in loads) / 1024, 2),
-    )
-
-
-def _query(fields: str) -> list[list[str]]:
-    command = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return []
-    return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line]
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    ours = os.getpid()
+    while pid > 1:
+        if pid == ours:
+            return False
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError):
+            return True
+    return True

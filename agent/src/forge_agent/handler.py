@@ -1,35 +1,32 @@
-"""Runs one job's handler: a process of its own, in a group and a folder of its own."""
+"""Runs one job's handler: a process group and a folder of its own."""
 
 import json
 import os
+import shutil
 import signal
-import subprocess
-import sys
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from .config import HandlerConfig
+from .container import container_command
+from .job_report import Reports
+from .lease import Lease
+from .leashed import Ending, Leashed
+from .sendable import require_sendable, sendable_text
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
 
 _MESSAGE_LIMIT = 4096
-
-
-def require_sendable(value: object) -> None:
-    """Raises ValueError for what JSON or the control plane can't carry.
-
-    That is NaN and infinities, half a surrogate pair, and NUL.
-    """
-    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    text.encode()
-    if "\\u0000" in text:
-        raise ValueError("text may not contain NUL")
-
-
-def sendable_text(text: str) -> str:
-    """The text with every character that can't be sent replaced."""
-    return text.replace("\0", "\ufffd").encode(errors="replace").decode()
+_OWN_SECRETS = (
+    "SERVICE_API_KEY",
+    "S3_ACCESS_KEY_ID",
+    "S3_SECRET_ACCESS_KEY",
+    "SPACES_KEY",
+    "SPACES_SECRET",
+)
 
 
 class HandlerFailed(Exception):
@@ -40,108 +37,120 @@ class HandlerFailed(Exception):
         self.transient = transient
 
 
-class HandlerStopped(Exception):
-    """The handler was stopped from outside: its job is no longer ours."""
-
-
 @dataclass(frozen=True)
 class Outcome:
     result: dict[str, Any]
     metrics: dict[str, Any]
 
 
-class Handler:
-    """One run of a job. `stop` may be called from another thread."""
+class HandlerFolder:
+    """The folder that one try of a handler works in, and the files by which it is spoken to."""
 
-    def __init__(self, folder: Path, job: dict[str, Any], inputs: dict[str, str]) -> None:
-        self.output_dir = folder / "output"
-        self.output_dir.mkdir(parents=True)
-        self._folder = folder
-        self._progress_file = folder / "progress"
-        self._result_file = folder / "result.json"
-        self._job_file = folder / "job.json"
-        self._job_type = str(job["job_type"])
-        self._stopped = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
-        description = {**job, "input_files": inputs, "output_dir": str(self.output_dir)}
-        self._job_file.write_text(json.dumps(description))
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.output = path / "output"
+        self.checkpoints = path / "checkpoints"
+        self.temporary = path / "tmp"
+        self.job_file = path / "job.json"
+        self.result_file = path / "result.json"
+        self.progress_file = path / "progress"
+        for folder in (self.output, self.checkpoints, self.temporary):
+            folder.mkdir(parents=True, exist_ok=True)
 
-    def run(self, log: Path) -> Outcome:
-        """Runs the handler to its end.
+    def describe(
+        self,
+        lease: Lease,
+        inputs: Mapping[str, Path],
+        resume_from: Path | None,
+        teachers: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        """Writes the job file: what the handler knows of its job (docs/agent.md)."""
+        job = lease.job
+        content = {
+            **{name: job.get(name) for name in ("job_id", "job_type", "attempt", "timeout_s")},
+            **{name: job.get(name, {}) for name in ("payload", "params", "output_ids")},
+            "artifacts_uri": job["uploads"]["artifacts_uri"],
+            "inputs": {name: str(path) for name, path in inputs.items()},
+            "output_dir": str(self.output),
+            "checkpoint_dir": str(self.checkpoints),
+            "resume_from": None if resume_from is None else str(resume_from),
+            "teachers": teachers,
+        }
+        self.job_file.write_text(json.dumps(content, indent=2))
 
-        Raises HandlerFailed when it fails, HandlerStopped when `stop` ended it.
-        """
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                # The leash ends the handler with the agent, even when that is killed.
-                [sys.executable, "-m", "forge_agent.leash", str(os.getpid()),
-                 sys.executable, "-m", "forge_compute", self._job_type],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=self._folder,
-                env=self._environment(),
-                start_new_session=True,
-            )  # fmt: skip
-            self._process = process
-            if self._stopped.is_set():
-                self._signal(signal.SIGKILL)
-            code = process.wait()
-        if self._stopped.is_set():
-            raise HandlerStopped
-        if code != 0:
-            message = self._error_message(code, log)
-            raise HandlerFailed(message, transient=code == EXIT_TRANSIENT or code < 0)
-        return self._read_outcome()
+    def forget(self) -> None:
+        """Frees what a try that failed has left, but for its checkpoints."""
+        for folder in (self.output, self.temporary):
+            shutil.rmtree(folder, ignore_errors=True)
 
-    def stop(self, grace_s: float) -> None:
-        """SIGTERM to the whole group, SIGKILL after the grace."""
-        self._stopped.set()
-        if self._process is None:
-            return
-        self._signal(signal.SIGTERM)
-        try:
-            self._process.wait(grace_s)
-        except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-
-    @property
-    def progress(self) -> float | None:
-        """From 0 to 1, as the handler last told; None before."""
-        try:
-            return min(1.0, max(0.0, float(self._progress_file.read_text())))
-        except (OSError, ValueError):
-            return None
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self._process and self._process.poll() is None:
-            os.killpg(self._process.pid, number)
-
-    def _environment(self) -> dict[str, str]:
-        kept = {name: value for name, value in os.environ.items() if name != "SERVICE_API_KEY"}
+    def environment(self, more: Mapping[str, str]) -> dict[str, str]:
+        """The agent's own, without what opens its doors, and where everything is."""
+        inputs: dict[str, str] = json.loads(self.job_file.read_text())["inputs"]
+        kept = {name: value for name, value in os.environ.items() if name not in _OWN_SECRETS}
         return {
             **kept,
-            "FORGE_JOB_FILE": str(self._job_file),
-            "FORGE_RESULT_FILE": str(self._result_file),
-            "FORGE_PROGRESS": str(self._progress_file),
+            "TMPDIR": str(self.temporary),
+            "FORGE_JOB_FILE": str(self.job_file),
+            "FORGE_RESULT_FILE": str(self.result_file),
+            "FORGE_OUTPUT_DIR": str(self.output),
+            "FORGE_CHECKPOINT_DIR": str(self.checkpoints),
+            "FORGE_PROGRESS": str(self.progress_file),
+            **{f"FORGE_INPUT_{name.upper()}": path for name, path in inputs.items()},
+            **more,
         }
 
-    def _read_outcome(self) -> Outcome:
-        try:
-            written = json.loads(self._result_file.read_text())
-            outcome = Outcome(result=dict(written["result"]), metrics=dict(written["metrics"]))
-            require_sendable(written)
-            return outcome
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            message = f"the handler ended well but left no usable result.json: {error}"
-            raise HandlerFailed(message, transient=False) from error
 
-    def _error_message(self, code: int, log: Path) -> str:
-        try:
-            message = str(json.loads(self._result_file.read_text())["error"])
-        except (OSError, ValueError, KeyError, TypeError):
-            how = f"signal {-code}" if code < 0 else f"exit code {code}"
-            tail = log.read_text(errors="replace").strip().splitlines()[-1:]
-            message = f"the {self._job_type} handler ended with {how}: {' '.join(tail)}"
-        return sendable_text(message)[:_MESSAGE_LIMIT]
+def start_handler(
+    config: HandlerConfig, folder: HandlerFolder, env: Mapping[str, str], name: str
+) -> Leashed:
+    """`name`: of its container, if any. Raises HandlerFailed where it can't be started."""
+    environment = {**folder.environment(env), **config.env}
+    command = config.command
+    if config.image:
+        command = container_command(config, folder.path.parent, environment, name)
+    try:
+        return Leashed(command, folder.path, environment, config.memory_gb)
+    except OSError as error:
+        raise HandlerFailed(f"{command[0]}: {error.strerror}", transient=False) from error
+
+
+def read_outcome(
+    folder: HandlerFolder, ending: Ending, last_words: str, reports: Reports
+) -> Outcome:
+    """What the handler left when it ended. Raises HandlerFailed, in its own words if it has any."""
+    if ending.code == 0 and ending.reason is None:
+        return _read_result(folder, reports)
+    message = _read_error(folder) or _describe(ending, last_words)
+    if ending.reason:
+        message = f"the handler {ending.reason}"
+    transient = ending.code == EXIT_TRANSIENT or ending.signal is not None
+    raise HandlerFailed(sendable_text(message)[:_MESSAGE_LIMIT], transient=transient)
+
+
+def _read_result(folder: HandlerFolder, reports: Reports) -> Outcome:
+    """A handler need not leave a result: its files, and what it reported, may be all there is."""
+    written: Any = {}
+    try:
+        if folder.result_file.exists():
+            written = json.loads(folder.result_file.read_text())
+        require_sendable(written)
+        metrics = {**reports.latest().metrics, **dict(written.get("metrics") or {})}
+        return Outcome(result=dict(written.get("result") or {}), metrics=metrics)
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        message = f"the handler ended well but left no usable result.json: {error}"
+        raise HandlerFailed(sendable_text(message)[:_MESSAGE_LIMIT], transient=False) from error
+
+
+def _read_error(folder: HandlerFolder) -> str | None:
+    try:
+        return str(json.loads(folder.result_file.read_text())["error"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _describe(ending: Ending, last_words: str) -> str:
+    if ending.signal is not None:
+        how = f"signal {ending.signal} ({signal.Signals(ending.signal).name})"
+    else:
+        how = f"exit code {ending.code}"
+    return f"the handler ended with {how}: {last_words}"

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from .control_plane import ControlPlane, ControlPlaneAway, NotRegistered, Refused
-from .gpu import read_load
+from .control_plane import ControlPlane, ControlPlaneAway, KeyRefused, NotRegistered, Refused
 
 logger = logging.getLogger(__name__)
 
@@ -16,23 +15,23 @@ class HeartbeatLoop:
     def __init__(
         self,
         control_plane: ControlPlane,
-        worker_id: str,
         interval_s: float,
-        current_job: Callable[[], dict[str, Any]],
+        describe: Callable[[], dict[str, Any]],
         on_command: Callable[[dict[str, Any]], None],
         register: Callable[[], object],
+        on_key_refused: Callable[[KeyRefused], None],
     ) -> None:
         """
-        current_job: fields about the running job; empty when idle.
-        on_command: called with each command of the control plane.
+        describe: the fields of the next heartbeat; its time is added here.
+        on_command: called with each command of the control plane; must not block.
         register: called when the control plane does not know this worker.
         """
         self._control_plane = control_plane
-        self._worker_id = worker_id
         self._interval_s = interval_s
-        self._current_job = current_job
+        self._describe = describe
         self._on_command = on_command
         self._register = register
+        self._on_key_refused = on_key_refused
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -41,7 +40,6 @@ class HeartbeatLoop:
 
     def stop(self) -> None:
         self._stop.set()
-        self._thread.join()
 
     def _run(self) -> None:
         away = False
@@ -51,6 +49,8 @@ class HeartbeatLoop:
                 if away:
                     logger.info("the control plane is back")
                 away = False
+            except KeyRefused as error:
+                self._on_key_refused(error)
             except (ControlPlaneAway, Refused) as error:
                 if not away:
                     logger.warning("heartbeat failed: %s", error)
@@ -60,15 +60,7 @@ class HeartbeatLoop:
                 logger.exception("heartbeat failed")
 
     def _beat(self) -> None:
-        load = read_load()
-        job = self._current_job()
-        beat = {
-            "worker_id": self._worker_id,
-            "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
-            "status": "busy" if job else "idle",
-            "timestamp": datetime.now(UTC).isoformat(),
-            **job,
-        }
+        beat = {"timestamp": datetime.now(UTC).isoformat(), **self._describe()}
         try:
             commands = self._control_plane.heartbeat(beat)
         except NotRegistered:

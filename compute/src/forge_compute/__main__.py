@@ -1,34 +1,58 @@
 """python -m forge_compute <job_type>: runs the job that FORGE_JOB_FILE describes."""
 
+import importlib
 import sys
+import traceback
 from collections.abc import Callable
 from typing import Any
 
-from .audit import audit
-from .job import FatalError, Job, write_result
+from .failures import EXIT_FATAL, EXIT_TRANSIENT, FatalError, is_transient, message_of
+from .job import Job, write_result
 
-EXIT_FATAL = 1
-EXIT_TRANSIENT = 75
+JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 
-HANDLERS: dict[str, Callable[[Job], dict[str, Any]]] = {"audit": audit}
+Handler = Callable[[Job], dict[str, Any]]
 
 
 def main() -> int:
-    job_type = sys.argv[1]
-    handler = HANDLERS.get(job_type)
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the log is live
     try:
-        if handler is None:
-            raise FatalError(f"this worker has no handler for {job_type} jobs")
-        write_result(handler(Job.from_env()))
+        handler = load_handler(sys.argv[1] if len(sys.argv) > 1 else "")
+        job = Job.from_env()
+        content = handler(job)
+        if job.git_commit:
+            content["result"].setdefault("git_commit", job.git_commit)
+        write_result(content)
         return 0
-    except FatalError as error:
-        write_result({"error": str(error)})
-        print(f"fatal: {error}")
-        return EXIT_FATAL
-    except (MemoryError, OSError) as error:
-        write_result({"error": f"{type(error).__name__}: {error}"})
-        print(f"transient: {error!r}")
+    except Exception as error:
+        return _fail(error)
+
+
+def load_handler(job_type: str) -> Handler:
+    """The function of the module that has the job type's name; FatalError where it can't run."""
+    if job_type not in JOB_TYPES:
+        raise FatalError(f"there is no handler for {job_type!r}, only for {', '.join(JOB_TYPES)}")
+    try:
+        module = importlib.import_module(f"{__package__}.{job_type}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        message = f"{job_type} needs PyTorch: pip install forge-compute[train]"
+        raise FatalError(message) from error
+    handler: Handler = getattr(module, job_type)
+    return handler
+
+
+def _fail(error: Exception) -> int:
+    message = message_of(error)
+    write_result({"error": message})
+    if is_transient(error):
+        print(f"transient: {message}")
         return EXIT_TRANSIENT
+    if not isinstance(error, FatalError):
+        traceback.print_exc(file=sys.stdout)
+    print(f"fatal: {message}")
+    return EXIT_FATAL
 
 
 if __name__ == "__main__":

@@ -1,121 +1,130 @@
 """The audit handler: what is in a dataset, and how good each row is."""
 
-import hashlib
 import time
-from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from datasketch import MinHash
 
-from .datasets import Dataset
-from .job import FatalError, Job, report_progress
-from .scores import Scores, quality_tier, score
+from .audit_tally import Finding, Scope, Tally
+from .datasets import INSTRUCTION_NAMES, RESPONSE_NAMES, Dataset, describe_columns, texts
+from .failures import FatalError
+from .job import Job, report_progress
+from .judge import Verdicts, judge
+from .near_duplicates import signatures
+from .rows import Row
+from .teachers import find_teacher
 
-_INSTRUCTION_NAMES = ("instruction", "prompt", "question", "input")
-_RESPONSE_NAMES = ("response", "output", "answer", "completion")
-
-OVERLONG_CHARACTERS = 8_192
-
-
-@dataclass
-class Tally:
-    """What is counted over all rows."""
-
-    rows: int = 0
-    duplicates: int = 0
-    empty_fields: int = 0
-    overlong_fields: int = 0
-    clarity: float = 0.0
-    correctness: float = 0.0
-    educational: float = 0.0
-    seen: set[bytes] = field(default_factory=set)
-
-    def add(self, instruction: str, response: str, scores: Scores) -> bool:
-        """Counts one row; whether it repeats an earlier one, letter case and spacing aside."""
-        self.rows += 1
-        for text in (instruction, response):
-            self.empty_fields += not text.strip()
-            self.overlong_fields += len(text) > OVERLONG_CHARACTERS
-        self.clarity += scores.clarity
-        self.correctness += scores.correctness
-        self.educational += scores.educational
-        normal = "\0".join(" ".join(text.lower().split()) for text in (instruction, response))
-        digest = hashlib.blake2b(normal.encode(), digest_size=12).digest()
-        is_duplicate = digest in self.seen
-        self.seen.add(digest)
-        self.duplicates += is_duplicate
-        return is_duplicate
-
-    def quality(self) -> dict[str, Any]:
-        means = {
-            f"{name}_mean": round(getattr(self, name) / self.rows, 4)
-            for name in ("clarity", "correctness", "educational")
-        }
-        return {**means, "quality_tier": quality_tier(sum(means.values()) / len(means))}
+_SPLIT = "split"
 
 
 def audit(job: Job) -> dict[str, Any]:
-    """Scores every row into scored.parquet and reports counts, schema and quality."""
+    """Scores every row into scored.parquet; reports counts, schema and quality.
+
+    Exact duplicates, empty and overlong fields are counted over all rows; near-duplicates among
+    the first `near_duplicate_rows` that are not duplicates; languages on a sample. The result says
+    on how many rows each number rests.
+
+    Params: near_duplicate_rows (50000), language_rows (2000), judge (a teacher's name),
+    judge_rows (50).
+    """
     started = time.monotonic()
-    dataset = Dataset(job.input_files["dataset_uri"])
+    dataset = Dataset(job.input("dataset_uri"))
     if dataset.num_rows == 0:
         raise FatalError("the dataset has no rows")
-    tally = Tally()
-    schema: pa.Schema | None = None
-    writer: pq.ParquetWriter | None = None
-    try:
-        for table in dataset.batches():
-            scored = _score(table, tally)
-            if writer is None:
-                schema = table.schema
-                writer = pq.ParquetWriter(job.output_dir / "scored.parquet", scored.schema)
-            writer.write_table(scored)
-            report_progress(tally.rows / dataset.num_rows)
-    finally:
-        if writer is not None:
-            writer.close()
-    print(f"{tally.rows} rows, {tally.duplicates} duplicates")
+    judge_name = job.params.text("judge")
+    judge_rows = job.params.integer("judge_rows", 50, 1, 100_000) if judge_name else 0
+    teacher = find_teacher(job, judge_name) if judge_name else None
+    tally = Tally(
+        Scope(
+            rows=dataset.num_rows,
+            near_duplicate_rows=job.params.integer("near_duplicate_rows", 50_000, 0, 10**7),
+            language_rows=job.params.integer("language_rows", 2_000, 0, 10**9),
+            judged_rows=judge_rows,
+        )
+    )
+    schema = _score_rows(job, dataset, tally)
+    quality = tally.quality()
+    verdicts = judge(teacher, tally.to_judge) if teacher else None
+    if verdicts and verdicts.mean is not None:
+        quality["judge_mean"] = verdicts.mean
+    print(f"{tally.rows} rows, {tally.duplicates} duplicates, {tally.near_duplicates} nearly so")
     return {
         "result": {
             "dataset_id": job.output_ids["dataset_id"],
-            "dataset_uri": f"{job.artifacts_uri}scored.parquet",
+            "dataset_uri": job.uri("scored.parquet"),
             "num_rows": tally.rows,
-            "schema": {"columns": _columns(schema)},
-            "quality": tally.quality(),
-            "duplicate_rows": tally.duplicates,
-            "empty_fields": tally.empty_fields,
-            "overlong_fields": tally.overlong_fields,
+            "schema": {"columns": describe_columns(schema)},
+            "quality": quality,
+            **tally.counts(),
+            **(_judged(judge_name, verdicts) if verdicts else {}),
         },
         "metrics": {
             "rows_processed": tally.rows,
             "duration_sec": round(time.monotonic() - started, 3),
+            **({"tokens_used": verdicts.tokens} if verdicts else {}),
         },
     }
 
 
-def _score(table: pa.Table, tally: Tally) -> pa.Table:
-    instructions = _texts(table, _INSTRUCTION_NAMES)
-    responses = _texts(table, _RESPONSE_NAMES)
-    scores: list[Scores] = []
-    duplicates: list[bool] = []
-    for instruction, response in zip(instructions, responses, strict=True):
-        row = score(instruction, response)
-        scores.append(row)
-        duplicates.append(tally.add(instruction, response, row))
+def _score_rows(job: Job, dataset: Dataset, tally: Tally) -> pa.Schema:
+    """Writes scored.parquet. Returns the schema that the dataset came with."""
+    schema: pa.Schema | None = None
+    writer: pq.ParquetWriter | None = None
+    try:
+        for table in dataset.batches():
+            scored = _with_findings(table, _examine(table, tally))
+            if writer is None:
+                schema = table.schema
+                writer = pq.ParquetWriter(job.output_dir / "scored.parquet", scored.schema)
+            writer.write_table(scored)
+            report_progress(tally.rows / dataset.num_rows, {"rows_processed": tally.rows})
+    finally:
+        if writer is not None:
+            writer.close()
+    return schema
+
+
+def _examine(table: pa.Table, tally: Tally) -> list[Finding]:
+    instructions = texts(table, INSTRUCTION_NAMES)
+    responses = texts(table, RESPONSE_NAMES)
+    rows = [Row(*pair) for pair in zip(instructions, responses, strict=True)]
+    marks: list[MinHash] | list[None] = [None] * len(rows)
+    if tally.compares:
+        marks = signatures([f"{row.instruction} {row.response}" for row in rows])
+    findings = [tally.add(row, mark) for row, mark in zip(rows, marks, strict=True)]
+    if _SPLIT in table.column_names:
+        splits = texts(table, (_SPLIT,))
+        for split, mark in zip(splits, signatures(instructions), strict=True):
+            tally.add_split(split, mark)
+    return findings
+
+
+def _with_findings(table: pa.Table, findings: list[Finding]) -> pa.Table:
     for name in ("clarity", "correctness", "educational"):
-        column = pa.array([getattr(row, name) for row in scores], pa.float32())
-        table = table.append_column(f"{name}_score", column)
-    return table.append_column("is_duplicate", pa.array(duplicates, pa.bool_()))
+        values = [getattr(finding.scores, name) for finding in findings]
+        table = _with_column(table, f"{name}_score", pa.array(values, pa.float32()))
+    for name, kind in (
+        ("is_duplicate", pa.bool_()),
+        ("is_near_duplicate", pa.bool_()),
+        ("language", pa.string()),
+    ):
+        values = [getattr(finding, name) for finding in findings]
+        table = _with_column(table, name, pa.array(values, kind))
+    return table
 
 
-def _texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
-    """The first column that has one of the names, as text; empty where it is null."""
-    for name in names:
-        if name in table.column_names:
-            return ["" if value is None else str(value) for value in table[name].to_pylist()]
-    raise FatalError(f"the dataset has none of the columns {', '.join(names)}")
+def _with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    """With the column; in place of one of that name, as a dataset has that was audited before."""
+    if name in table.column_names:
+        return table.set_column(table.column_names.index(name), name, values)
+    return table.append_column(name, values)
 
 
-def _columns(schema: pa.Schema | None) -> list[dict[str, str]]:
-    return [{"name": column.name, "dtype": str(column.type)} for column in schema or ()]
+def _judged(name: str | None, verdicts: Verdicts) -> dict[str, Any]:
+    return {
+        "judge": name,
+        "judge_rows": verdicts.judged,
+        "judge_unusable": verdicts.unusable,
+    }

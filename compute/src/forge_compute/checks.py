@@ -5,6 +5,7 @@ Each checker reads an instruction and returns the right answer, or None where it
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, timedelta
 from fractions import Fraction
 
@@ -32,56 +33,99 @@ _TO_BASE: dict[str, tuple[str, Fraction]] = {
 }
 
 
-def _arithmetic(text: str) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A right answer."""
+
+    answer: str
+    """The bare value: 42, 1.5, 2024-03-01."""
+    worked: str
+    """A sentence that shows how the value comes about."""
+    topic: str
+
+
+def _arithmetic(text: str) -> Right | None:
     match = _ARITHMETIC.search(text)
     if not match or re.search(_DATE, text):  # 2024-02-30 is no difference
         return None
     left, right = _fraction(match[1]), _fraction(match[3])
     match match[2]:
         case "+":
-            return _decimal(left + right)
+            value = left + right
         case "-":
-            return _decimal(left - right)
+            value = left - right
         case "*" | "x" | "×":
-            return _decimal(left * right)
+            value = left * right
         case _:
-            return _decimal(left / right) if right else None
+            if right == 0:
+                return None
+            value = left / right
+    answer = _decimal(value)
+    worked = f"{match[1]} {match[2]} {match[3]} = {answer}, so the answer is {answer}."
+    return Right(answer, worked, "arithmetic")
 
 
-def _conversion(text: str) -> str | None:
+def _conversion(text: str) -> Right | None:
     match = _CONVERSION.search(text)
     if not match:
         return None
     source, target = _TO_BASE.get(match[2].lower()), _TO_BASE.get(match[3].lower())
     if source is None or target is None or source[0] != target[0]:
         return None
-    return _decimal(_fraction(match[1]) * source[1] / target[1])
+    answer = _decimal(_fraction(match[1]) * source[1] / target[1])
+    return Right(answer, f"{match[1]} {match[2]} = {answer} {match[3]}.", "units")
 
 
-def _dates(text: str) -> str | None:
+def _dates(text: str) -> Right | None:
     try:
         if match := _DAYS_AFTER.search(text):
             days = int(match[1]) * (1 if match[2].lower() == "after" else -1)
-            return (date.fromisoformat(match[3]) + timedelta(days=days)).isoformat()
+            answer = (date.fromisoformat(match[3]) + timedelta(days=days)).isoformat()
+            worked = f"First note the date {match[3]}; {match[1]} days {match[2]} it is {answer}."
+            return Right(answer, worked, "dates")
         if match := _DAYS_BETWEEN.search(text):
             span = date.fromisoformat(match[2]) - date.fromisoformat(match[1])
-            return str(abs(span.days))
+            answer = str(abs(span.days))
+            worked = f"Counting from {match[1]} to {match[2]} gives {answer} days."
+            return Right(answer, worked, "dates")
     except (ValueError, OverflowError):  # 30 February, or beyond the calendar
         return None
     return None
 
 
-_CHECKERS: tuple[Callable[[str], str | None], ...] = (_dates, _conversion, _arithmetic)
+_CHECKERS: tuple[Callable[[str], Right | None], ...] = (_dates, _conversion, _arithmetic)
+
+
+def right_answer(instruction: str) -> Right | None:
+    """What a right response says; None when the instruction is of no kind that can be checked."""
+    for checker in _CHECKERS:
+        if right := checker(instruction):
+            return right
+    return None
 
 
 def is_right(instruction: str, response: str) -> bool | None:
     """Whether the response contains the right answer; None when it can't be checked."""
-    for checker in _CHECKERS:
-        answer = checker(instruction)
-        if answer is not None:
-            plain = response.replace(",", "")
-            return re.search(rf"(?<![\d.-]){re.escape(answer)}(?!\d|\.\d)", plain) is not None
-    return None
+    right = right_answer(instruction)
+    if right is None:
+        return None
+    return _stands_alone(right.answer, response.replace(",", ""))
+
+
+def _stands_alone(value: str, text: str) -> bool:
+    """Whether the value is in the text, and not as a part of a longer number.
+
+    By hand, because a pattern for each value would be compiled for each row.
+    """
+    start = text.find(value)
+    while start >= 0:
+        end = start + len(value)
+        before, after = text[max(0, start - 1) : start], text[end : end + 2]
+        goes_on = after[:1].isdecimal() or (after[:1] == "." and after[1:].isdecimal())
+        if not goes_on and not before.isdecimal() and before not in (".", "-"):
+            return True
+        start = text.find(value, start + 1)
+    return False
 
 
 def _fraction(text: str) -> Fraction:

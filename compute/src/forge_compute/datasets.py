@@ -5,41 +5,68 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 
-from .job import FatalError
+from .failures import FatalError
 
 BATCH_ROWS = 2_000
 
+INSTRUCTION_NAMES = ("instruction", "prompt", "question", "input")
+RESPONSE_NAMES = ("response", "output", "answer", "completion")
+
+_PREFERRED = ("sft.parquet", "scored.parquet", "raw.parquet", "heldout.parquet")
+_SUFFIXES = (".parquet", ".jsonl", ".csv")
+
 
 class Dataset:
-    """A parquet or jsonl file of rows."""
+    """Rows of a parquet, jsonl or csv file; of a folder, the most refined file that it has."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_parquet = _starts_like_parquet(path)
-        self.num_rows = (
-            self._parquet().metadata.num_rows if self._is_parquet else _count_lines(path)
-        )
+        self.path = _choose(path) if path.is_dir() else path
+        self._is_parquet = _starts_like_parquet(self.path)
+        self._is_csv = self.path.suffix == ".csv"
+        self.num_rows = self._count()
 
     def batches(self) -> Iterator[pa.Table]:
         """Tables of at most BATCH_ROWS rows, all with one schema."""
         if self._is_parquet:
             for batch in self._parquet().iter_batches(BATCH_ROWS):
                 yield pa.Table.from_batches([batch])
+        elif self._is_csv:
+            yield from self._csv_batches()
         else:
             yield from self._jsonl_batches()
 
+    def _count(self) -> int:
+        if self._is_parquet:
+            return int(self._parquet().metadata.num_rows)
+        if self._is_csv:
+            return sum(table.num_rows for table in self._csv_batches())
+        with self.path.open("rb") as file:
+            return sum(1 for line in file if line.strip())
+
     def _parquet(self) -> pq.ParquetFile:
         try:
-            return pq.ParquetFile(self._path)
+            return pq.ParquetFile(self.path)
         except pa.ArrowInvalid as error:
             raise FatalError(f"the dataset is not readable parquet: {error}") from error
+
+    def _csv_batches(self) -> Iterator[pa.Table]:
+        quoted = pyarrow.csv.ParseOptions(newlines_in_values=True)
+        try:
+            with pyarrow.csv.open_csv(self.path, parse_options=quoted) as reader:
+                for batch in reader:
+                    for start in range(0, batch.num_rows, BATCH_ROWS):
+                        yield pa.Table.from_batches([batch.slice(start, BATCH_ROWS)])
+        except pa.ArrowInvalid as error:
+            if self.path.stat().st_size > 0:
+                raise FatalError(f"the dataset is not readable csv: {error}") from error
 
     def _jsonl_batches(self) -> Iterator[pa.Table]:
         schema: pa.Schema | None = None
         rows: list[dict[str, object]] = []
-        with self._path.open(encoding="utf-8", errors="strict") as lines:
+        with self.path.open(encoding="utf-8", errors="strict") as lines:
             try:
                 for number, line in enumerate(lines, start=1):
                     if line.strip():
@@ -52,6 +79,38 @@ class Dataset:
                 raise FatalError(f"the dataset is not UTF-8: {error}") from error
         if rows:
             yield _table(rows, schema)
+
+
+def texts(table: pa.Table, names: tuple[str, ...]) -> list[str]:
+    """The first column that has one of the names, as text; empty where it is null.
+
+    Raises FatalError if there is no such column.
+    """
+    for name in names:
+        if name in table.column_names:
+            return ["" if value is None else str(value) for value in table[name].to_pylist()]
+    raise FatalError(f"the dataset has none of the columns {', '.join(names)}")
+
+
+def describe_columns(schema: pa.Schema) -> list[dict[str, str]]:
+    """A schema as manifests carry it."""
+    return [{"name": column.name, "dtype": str(column.type)} for column in schema]
+
+
+def _choose(folder: Path) -> Path:
+    for name in _PREFERRED:
+        if (folder / name).is_file():
+            return folder / name
+    for suffix in _SUFFIXES:
+        files = sorted(folder.rglob(f"*{suffix}"))
+        if len(files) > 1:
+            raise FatalError(
+                f"the dataset has {len(files)} {suffix} files, and none of the names "
+                f"{', '.join(_PREFERRED)}: which one is meant?"
+            )
+        if files:
+            return files[0]
+    raise FatalError(f"the dataset has no file of the kinds {', '.join(_SUFFIXES)}")
 
 
 def _row(line: str, number: int) -> dict[str, object]:
@@ -69,13 +128,10 @@ def _table(rows: list[dict[str, object]], schema: pa.Schema | None) -> pa.Table:
         return pa.Table.from_pylist(rows, schema=schema)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise FatalError(f"the dataset's rows differ in type: {error}") from error
+    except UnicodeEncodeError as error:  # JSON can carry half a surrogate pair
+        raise FatalError(f"the dataset has text that is not Unicode: {error}") from error
 
 
 def _starts_like_parquet(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(4) == b"PAR1"
-
-
-def _count_lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())

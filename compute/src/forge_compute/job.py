@@ -1,42 +1,81 @@
-"""A handler's side of the job contract: the job file in, result file and progress out."""
+"""A handler's side of the job contract: the job file in; progress, checkpoints and result out."""
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from .failures import FatalError
+from .params import Params
 
-class FatalError(Exception):
-    """The job can't succeed: a bad parameter, a missing or unreadable file."""
+_THINGS = {
+    "dataset_id": "dataset",
+    "dataset_uri": "dataset",
+    "checkpoint_id": "checkpoint",
+    "benchmark": "benchmark",
+    "prompts": "dataset of prompts",
+}
 
 
 @dataclass(frozen=True)
 class Job:
+    job_type: str
     payload: dict[str, Any]
-    input_files: dict[str, Path]
-    """Downloaded inputs by the payload field that named them."""
+    params: Params
+    inputs: dict[str, Path]
+    """What the agent fetched, by the field that named it: a file, or a folder of files."""
     output_dir: Path
+    """All that lies here when the handler exits 0 becomes the job's artifact."""
+    checkpoint_dir: Path
+    """Each file that appears here by rename is kept for a later attempt."""
     output_ids: dict[str, str]
     artifacts_uri: str
+    """Where output_dir will stand; ends with a slash."""
+    resume_from: Path | None = None
+    """The newest checkpoint of an attempt that was lost."""
+    teachers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    git_commit: str | None = None
 
     @classmethod
     def from_env(cls) -> "Job":
         content = json.loads(Path(os.environ["FORGE_JOB_FILE"]).read_text())
+        resume_from = content.get("resume_from")
         return cls(
+            job_type=content["job_type"],
             payload=content["payload"],
-            input_files={name: Path(path) for name, path in content["input_files"].items()},
+            params=Params(content.get("params") or {}),
+            inputs={name: Path(path) for name, path in content["inputs"].items()},
             output_dir=Path(content["output_dir"]),
+            checkpoint_dir=Path(content["checkpoint_dir"]),
             output_ids=content["output_ids"],
-            artifacts_uri=content["uploads"]["artifacts_uri"],
+            artifacts_uri=content["artifacts_uri"],
+            resume_from=Path(resume_from) if resume_from else None,
+            teachers=content.get("teachers") or {},
+            git_commit=content.get("git_commit"),
         )
 
+    def input(self, *names: str) -> Path:
+        """The path of the first input that the job names; FatalError if nobody could find it."""
+        for name in names:
+            if name in self.inputs:
+                return self.inputs[name]
+        for name in names:
+            value = self.payload.get(name, self.params.get(name))
+            if value is not None:
+                raise FatalError(f"{_THINGS[name]} {value} is not known to the control plane")
+        raise FatalError(f"the job names no {' and no '.join(names)}")
 
-def report_progress(fraction: float) -> None:
-    """Tells how far the job is, from 0 to 1."""
+    def uri(self, name: str) -> str:
+        """Where a file of output_dir will be found."""
+        return f"{self.artifacts_uri}{name}"
+
+
+def report_progress(fraction: float, metrics: dict[str, Any] | None = None) -> None:
+    """Tells how far the job is, from 0 to 1, and what it used up so far."""
     path = Path(os.environ["FORGE_PROGRESS"])
-    partial = path.with_suffix(".part")
-    partial.write_text(f"{fraction:.4f}")
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(json.dumps({"progress": round(fraction, 4), "metrics": metrics or {}}))
     partial.replace(path)
 
 

@@ -12,12 +12,10 @@ An empty instruction or response scores 0 throughout.
 import re
 from dataclasses import dataclass
 
+from .answers import is_refusal
 from .checks import is_right
 
 _SENTENCE_END = re.compile(r"[.!?]+(?:\s|$)")
-_REFUSAL = re.compile(
-    r"\b(?:as an ai|i can(?:no|')t (?:help|answer)|i'm sorry, but)\b", re.IGNORECASE
-)
 _REASON = re.compile(r"\b(?:because|so|since|therefore|thus|hence|as there are)\b", re.IGNORECASE)
 _STEP = re.compile(r"=|\bfirst\b|\bthen\b|\bstep\b|\n\s*[-*\d]", re.IGNORECASE)
 
@@ -72,7 +70,7 @@ def _correctness(instruction: str, response: str) -> float:
     right = is_right(instruction, response)
     if right is not None:
         return 1.0 if right else 0.0
-    if _REFUSAL.search(response):
+    if is_refusal(response):
         return 0.2
     if response.lower() == instruction.lower():
         return 0.3

@@ -1,0 +1,249 @@
+"""Sees one job through on this machine: inputs, handler, local retries, upload, report."""
+
+import logging
+import shutil
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from .checkpoints import CheckpointSender, newest_checkpoint
+from .config import AgentConfig
+from .container import remove_container
+from .control_plane import ControlPlane, Refused, StaleAttempt
+from .deployments import Deployments
+from .gpu import Gpus
+from .handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_handler
+from .handlers import handler_for
+from .job_report import Report, Reports
+from .lease import JobStopped, Lease
+from .log_file import LogFile
+from .log_sender import LogSender
+from .masking import Mask
+from .sendable import sendable_text
+from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
+from .transfer import TransferFailed
+
+logger = logging.getLogger(__name__)
+
+_DEFAULT_LOG_BYTES = 64 * 1024 * 1024
+_DEADLINE_SLACK_S = 30.0
+"""The control plane ends a job at its deadline; later, and only if that is away, we do."""
+
+
+class JobRunner:
+    """Runs the jobs of one slot, one after the other."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        control_plane: ControlPlane,
+        work: Path,
+        gpus: Gpus,
+        env: Mapping[str, str],
+        deployments: Deployments,
+    ) -> None:
+        """`env`: further variables for handlers, such as the slot's GPU."""
+        self._config = config
+        self._control_plane = control_plane
+        self._work = work
+        self._gpus = gpus
+        self._env = env
+        self._deployments = deployments
+        self._mask = Mask()
+        self._reports: Reports | None = None
+        # What an agent that was killed left half done is of no use.
+        shutil.rmtree(work, ignore_errors=True)
+
+    @property
+    def report(self) -> Report:
+        """What the running handler has told so far."""
+        reports = self._reports
+        return reports.latest() if reports else Report()
+
+    def run(self, lease: Lease) -> dict[str, Any] | None:
+        """The report for the control plane; None when the job was taken from us."""
+        folder = self._work / f"{lease.job_id}-{lease.attempt}"
+        started = time.monotonic()
+        self._reports = None
+        try:
+            report = self._run_logged(lease, folder)
+        except Exception as error:
+            # A full disk, or a fault of ours: the job is reported, and the worker goes on.
+            logger.exception("job %s failed", lease.job_id)
+            report = _failed(f"on the worker: {error}", retryable=True)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if lease.job_type == "deploy" and (report is None or report["status"] == "failed"):
+            self._deployments.discard(lease)
+        if report is None:
+            return None
+        metrics = {**self.report.metrics, **report.get("metrics", {})}
+        metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
+        if lease.job_type == "train":
+            hours = (time.monotonic() - started) / 3600
+            metrics.setdefault("gpu_hours", round(hours * self._gpus.count, 6))
+        if "error" in report:
+            report["error"] = self._mask.apply_text(report["error"])
+        return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
+
+    def _run_logged(self, lease: Lease, folder: Path) -> dict[str, Any] | None:
+        uploads = lease.job["uploads"]
+        bound = int(uploads.get("log_max_bytes", _DEFAULT_LOG_BYTES))
+        log = LogFile(folder / "log", bound, self._mask)
+        sender = LogSender(self._control_plane, lease, log.path)
+        sender.start()
+        try:
+            return self._attempt(lease, folder, log)
+        finally:
+            log.close()
+            sender.finish()
+            if "log_url" not in uploads and self._config.artifacts_dir:
+                target = local_path(self._config.artifacts_dir, str(uploads["logs_uri"]))
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(log.path, target)
+
+    def _attempt(self, lease: Lease, folder: Path, log: LogFile) -> dict[str, Any] | None:
+        storage = storage_for(self._config, self._control_plane, lease)
+        try:
+            if not self._is_allowed(lease):
+                return _failed("this worker does not take such jobs", retryable=True)
+            source = Inputs(self._config, self._control_plane, lease)
+            home = folder
+            if lease.job_type == "deploy":
+                home = self._deployments.folder_for(lease)
+            inputs = source.fetch(home / "inputs")
+            resume_from = source.fetch_checkpoint(folder / "resume")
+            outcome = self._try_until_done(lease, folder, log, inputs, resume_from, storage)
+            return {
+                "status": "completed",
+                "result": outcome.result,
+                "metrics": outcome.metrics,
+                "artifacts_uri": storage.artifacts_uri,
+            }
+        except JobStopped as stopped:
+            log.say(f"stopped: {stopped.why}")
+            return _report_stop(stopped)
+        except HandlerFailed as error:
+            return _failed(str(error), retryable=error.transient)
+        except NoSuchInput as error:
+            log.say(str(error))
+            return _failed(str(error), retryable=False)
+        except StaleAttempt as error:
+            logger.warning("job %s is not ours any more: %s", lease.job_id, error)
+            return None
+        except (Refused, TransferFailed) as error:
+            log.say(str(error))
+            return _failed(str(error), retryable=isinstance(error, TransferFailed))
+
+    def _try_until_done(
+        self,
+        lease: Lease,
+        folder: Path,
+        log: LogFile,
+        inputs: Mapping[str, Path],
+        resume_from: Path | None,
+        storage: Storage,
+    ) -> Outcome:
+        tries = self._config.local_max_retries + 1
+        for tried in range(1, tries + 1):
+            here = HandlerFolder(folder / f"try-{tried}")
+            here.describe(lease, inputs, resume_from, self._teachers(lease))
+            try:
+                if lease.job_type == "deploy":
+                    return self._deployments.deploy(lease, inputs, log, storage, self._env)
+                outcome = self._run_handler(lease, here, log)
+                self._upload(here.output, storage, log)
+                return outcome
+            except HandlerFailed as error:
+                kind = "transient" if error.transient else "fatal"
+                logger.warning("job %s failed (%s): %s", lease.job_id, kind, error)
+                if not error.transient or tried == tries:
+                    here.forget()  # the disk may be what it failed for, and the log needs some
+                    log.say(f"failed, {kind}: {error}")
+                    raise
+                log.say(f"failed, transient: {error}; trying again here ({tried} of {tries - 1})")
+                resume_from = newest_checkpoint(here.checkpoints) or resume_from
+                here.forget()
+                lease.sleep(min(2.0**tried, 10.0))
+        raise AssertionError("unreachable: the last try returns or raises")
+
+    def _run_handler(self, lease: Lease, here: HandlerFolder, log: LogFile) -> Outcome:
+        lease.require()
+        config = handler_for(self._config, lease.job_type)
+        reports = self._reports = Reports(here.progress_file)
+        name = f"forge-{lease.job_id}-{lease.attempt}"
+        leashed = start_handler(config, here, self._env, name)
+        lease.on_stop(lambda: leashed.stop(self._config.stop_grace_s))
+        limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S
+        limit_s = min(limit_s, config.timeout_s or limit_s)
+        overdue = threading.Event()
+
+        def end_overdue() -> None:
+            overdue.set()
+            leashed.stop(self._config.stop_grace_s)
+
+        timer = threading.Timer(min(limit_s, threading.TIMEOUT_MAX), end_overdue)
+        timer.daemon = True
+        timer.start()
+        checkpoints = CheckpointSender(self._control_plane, lease, here.checkpoints)
+        checkpoints.start()
+        try:
+            log.pump(leashed.output, reports.hear)
+            ending = leashed.wait()
+        finally:
+            timer.cancel()
+            checkpoints.finish()
+            if config.image:
+                remove_container(name)
+        lease.require()
+        if overdue.is_set():
+            raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
+        return read_outcome(here, ending, log.last_line, reports)
+
+    def _upload(self, output: Path, storage: Storage, log: LogFile) -> None:
+        """Every file below the output folder; links are not followed."""
+        files = sorted(
+            path for path in output.rglob("*") if path.is_file() and not path.is_symlink()
+        )
+        for path in files:
+            storage.upload(path, path.relative_to(output).as_posix())
+        size = sum(path.stat().st_size for path in files)
+        log.say(f"uploaded {len(files)} files, {size} bytes")
+
+    def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
+        """The configured endpoints, and the tenant's own deployments that the job names."""
+        configured = {
+            name: {key: value for key, value in asdict(teacher).items() if value is not None}
+            for name, teacher in self._config.teachers.items()
+        }
+        own = {
+            str(entry["value"]): {"base_url": str(entry["inference_url"])}
+            for entry in lease.job["inputs"]
+            if entry.get("inference_url")
+        }
+        return {**configured, **own}
+
+    def _is_allowed(self, lease: Lease) -> bool:
+        """Once more what registration said: a control plane may be too old to know it."""
+        types, tenants = self._config.allow_job_types, self._config.allow_tenants
+        tenant = lease.job.get("user_id")
+        return (not types or lease.job_type in types) and (
+            not tenants or tenant is None or tenant in tenants
+        )
+
+
+def _report_stop(stopped: JobStopped) -> dict[str, Any] | None:
+    match stopped.why:
+        case "cancelled":
+            return _failed("cancelled", retryable=False)
+        case "lost":
+            return None
+        case _:
+            return _failed(f"the worker was stopped {stopped.why}", retryable=True)
+
+
+def _failed(error: str, *, retryable: bool) -> dict[str, Any]:
+    return {"status": "failed", "error": sendable_text(error), "retryable": retryable}

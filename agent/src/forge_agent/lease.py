@@ -1,0 +1,85 @@
+"""What this worker holds of a job, and how it learns that it should stop."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+_MAX_BACKOFF_S = 30.0
+
+_T = TypeVar("_T")
+
+
+class Away(Exception):
+    """What is needed can't be reached now; the same may be tried again."""
+
+
+class JobStopped(Exception):
+    """The job is to end: cancelled, lost to another worker, or given up with the agent."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
+
+
+class Lease:
+    """A job in our hands. Threads that work for it ask here whether they still should."""
+
+    def __init__(self, job: dict[str, Any], worker_id: str) -> None:
+        self.job = job
+        self.job_id = str(job["job_id"])
+        self.attempt = int(job["attempt"])
+        self.job_type = str(job["job_type"])
+        self.query = {"worker_id": worker_id, "attempt": str(self.attempt)}
+        self.why_stopped: str | None = None
+        self._stopped = threading.Event()
+        self._on_stop: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+
+    def stop(self, why: str) -> None:
+        """The first reason counts; whoever asked to be told is told at once."""
+        with self._lock:
+            if self.why_stopped is not None:
+                return
+            self.why_stopped = why
+            self._stopped.set()
+            told = list(self._on_stop)
+        for callback in told:
+            callback()
+
+    def on_stop(self, callback: Callable[[], None]) -> None:
+        with self._lock:
+            self._on_stop.append(callback)
+            is_late = self.why_stopped is not None
+        if is_late:
+            callback()
+
+    def require(self) -> None:
+        """Raises JobStopped once the job is to end."""
+        if self.why_stopped is not None:
+            raise JobStopped(self.why_stopped)
+
+    def sleep(self, seconds: float) -> None:
+        """Raises JobStopped as soon as the job is to end."""
+        self._stopped.wait(seconds)
+        self.require()
+
+    def persist(self, attempt: Callable[[], _T], away: Callable[[Exception], None]) -> _T:
+        """Calls until it works, for as long as the job is ours; `away` hears of each failure.
+
+        Hours may pass: whatever a job has made is not thrown away because the control plane is.
+        """
+        backoff_s = 0.5
+        while True:
+            self.require()
+            try:
+                return attempt()
+            except Away as error:
+                away(error)
+            self.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
+
+
+def monotonic_deadline(seconds: float | None) -> float:
+    """When so many seconds will have passed, on the monotonic clock; never for None."""
+    return float("inf") if seconds is None else time.monotonic() + seconds

@@ -1,0 +1,111 @@
+"""A command on a leash, as the agent holds it: start, signal, wait."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+_LEASH = Path(__file__).with_name("leash.py")
+
+
+@dataclass(frozen=True)
+class Ending:
+    code: int | None
+    """Null when a signal ended it."""
+    signal: int | None
+    reason: str | None
+    """Why the leash ended it, if it did."""
+
+
+class Leashed:
+    """One command with all that it starts; its output is read from `output`. Thread-safe."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        env: Mapping[str, str],
+        memory_gb: float | None = None,
+    ) -> None:
+        status_read, status_write = os.pipe()
+        memory_bytes = int((memory_gb or 0) * 1e9)
+        # -I and -S: no site packages, no variables of the job's that change how Python starts.
+        leash = [sys.executable, "-I", "-S", str(_LEASH), str(status_write), str(memory_bytes)]
+        try:
+            self._process = subprocess.Popen(
+                [*leash, *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=dict(env),
+                pass_fds=[status_write],
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(status_read)
+            raise
+        finally:
+            os.close(status_write)
+        self._status = os.fdopen(status_read)
+        self._lock = threading.Lock()
+        self._ending: Ending | None = None
+        self._timer: threading.Timer | None = None
+        self.pid = int(json.loads(self._status.readline() or '{"pid": 0}')["pid"])
+
+    @property
+    def output(self) -> IO[bytes]:
+        stream = self._process.stdout
+        assert stream is not None
+        return stream
+
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def wait(self) -> Ending:
+        """Until it and all that it started have ended."""
+        with self._lock:
+            if self._ending is None:
+                self._ending = self._read_ending()
+            return self._ending
+
+    def stop(self, grace_s: float) -> None:
+        """SIGTERM to the whole group, SIGKILL after the grace; does not wait."""
+        if grace_s <= 0:
+            self._say(b"kill\n")
+            return
+        self._say(b"term\n")
+        timer = threading.Timer(grace_s, self._say, [b"kill\n"])
+        timer.daemon = True
+        timer.start()
+        self._timer = timer
+
+    def _say(self, word: bytes) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            assert self._process.stdin is not None
+            self._process.stdin.write(word)
+            self._process.stdin.flush()
+
+    def _read_ending(self) -> Ending:
+        line = self._status.readline()
+        self._process.wait()
+        if self._timer:
+            self._timer.cancel()
+        self._status.close()
+        with contextlib.suppress(OSError):
+            assert self._process.stdin is not None
+            self._process.stdin.close()
+        if not line:  # the leash itself was killed: what it held must not go on
+            if self.pid:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(self.pid, 9)
+            return Ending(code=None, signal=9, reason="its supervisor was killed")
+        told = json.loads(line)
+        return Ending(code=told["code"], signal=told["signal"], reason=told["reason"])

@@ -1,0 +1,38 @@
+"""Secrets of the agent's environment never reach a log."""
+
+import os
+import re
+from collections.abc import Mapping
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_LEAST_LENGTH = 8
+"""A shorter value would mask half of the log, and protects nothing."""
+
+MASK = b"***"
+
+
+class Mask:
+    """Replaces the values of variables that look secret, and those that are named to it."""
+
+    def __init__(self, env: Mapping[str, str] = os.environ, *more: str | None) -> None:
+        values = {value for name, value in env.items() if _SECRET_NAME.search(name)}
+        values |= {value for value in more if value}
+        # Longest first: one secret may begin with another.
+        self._secrets = sorted(
+            (value.encode() for value in values if len(value) >= _LEAST_LENGTH),
+            key=len,
+            reverse=True,
+        )
+
+    def apply(self, data: bytes) -> bytes:
+        for secret in self._secrets:
+            data = data.replace(secret, MASK)
+        return data
+
+    def apply_text(self, text: str) -> str:
+        return self.apply(text.encode(errors="replace")).decode(errors="replace")
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest secret; 0 for none."""
+        return len(self._secrets[0]) if self._secrets else 0

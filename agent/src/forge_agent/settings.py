@@ -1,0 +1,135 @@
+"""Every setting of the agent: its name in the TOML file, its variable, and what it means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+class ConfigError(Exception):
+    """A setting is missing or wrong; the message names it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    name: str
+    env: str
+    parse: Callable[[object], object]
+    """Raises ValueError, which says what it must be."""
+    help: str
+
+
+def parse_setting(setting: Setting, given: object) -> object:
+    """Raises ConfigError, which names the variable."""
+    try:
+        return setting.parse(given)
+    except ValueError as error:
+        raise ConfigError(f"{setting.env} {error}, not {given!r}") from None
+
+
+def describe_settings() -> str:
+    """For --help: one paragraph a setting."""
+    return "\n".join(f"  {each.env} ({each.name})\n      {each.help}" for each in SETTINGS)
+
+
+def _text(given: object) -> str:
+    if not isinstance(given, str):
+        raise ValueError("must be a text")
+    return given
+
+
+def _secret(given: object) -> str:
+    if not isinstance(given, str) or not given.isprintable():
+        # Never shown: parse_setting would.
+        raise ConfigError("a key or secret must be a text of printable characters")
+    return given
+
+
+def _path(given: object) -> Path:
+    return Path(_text(given)).expanduser().resolve()
+
+
+def _texts(given: object) -> tuple[str, ...]:
+    parts = given.split(",") if isinstance(given, str) else given
+    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
+        raise ValueError("must be a list, or texts with commas between them")
+    return tuple(part.strip() for part in parts if part.strip())
+
+
+def _number(given: object, least: float, what: str) -> float:
+    try:
+        value = float(given)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = float("nan")
+    if isinstance(given, bool) or not least <= value < 1e9:
+        raise ValueError(f"must be {what}")
+    return value
+
+
+def _seconds(given: object) -> float:
+    return _number(given, 0.01, "a number of seconds")
+
+
+def _gigabytes(given: object) -> float:
+    return _number(given, 0, "a number of GB")
+
+
+def _count(given: object) -> int:
+    value = _number(given, 0, "a whole number")
+    if value != int(value):
+        raise ValueError("must be a whole number")
+    return int(value)
+
+
+def _slots(given: object) -> str:
+    text = str(given)
+    if text != "per-gpu" and not (text.isdigit() and 1 <= int(text) <= 64):
+        raise ValueError('must be "per-gpu", or how many from 1 to 64')
+    return text
+
+
+def _ports(given: object) -> tuple[int, int]:
+    first, _, last = _text(given).partition("-")
+    if not (first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last) <= 65_535):
+        raise ValueError("must be like 18000-18999")
+    return int(first), int(last)
+
+
+SETTINGS = (
+    Setting("api_url", "SERVICE_API_URL", _text, "address of the control plane"),
+    Setting("api_key", "SERVICE_API_KEY", _secret, "key of scope worker"),
+    Setting("worker_id", "WORKER_ID", _text, "name of this worker; else made once, and kept"),
+    Setting("tags", "WORKER_TAGS", _texts, "tags that jobs may ask for, with commas between them"),
+    Setting("slots", "WORKER_SLOTS", _slots, "jobs at a time: per-gpu, or a number"),
+    Setting("heartbeat_interval_s", "HEARTBEAT_INTERVAL", _seconds,
+            "seconds between heartbeats; by default what the control plane says"),
+    Setting("poll_interval_s", "POLL_INTERVAL", _seconds, "pause after a poll that failed (2)"),
+    Setting("wait_s", "POLL_WAIT", _seconds, "how long a poll waits at the control plane (30)"),
+    Setting("local_max_retries", "LOCAL_MAX_RETRIES", _count,
+            "how often a transient failure is tried again here (2)"),
+    Setting("stop_grace_s", "STOP_GRACE", _seconds, "between SIGTERM and SIGKILL to a job (10)"),
+    Setting("state_dir", "FORGE_AGENT_STATE", _path,
+            "folder of work, unsent results and deployments (~/.local/state/forge-agent)"),
+    Setting("artifacts_dir", "ARTIFACTS_DIR", _path,
+            "a local artifact store, in place of uploads through the control plane"),
+    Setting("min_free_disk_gb", "MIN_FREE_DISK_GB", _gigabytes,
+            "takes no job with less free in the state folder (1)"),
+    Setting("allow_job_types", "ALLOW_JOB_TYPES", _texts, "the only job types that it takes"),
+    Setting("allow_tenants", "ALLOW_TENANTS", _texts, "the only tenants that it serves"),
+    Setting("deploy_host", "DEPLOY_HOST", _text,
+            "address of deployed models; by default that of the way to the control plane"),
+    Setting("deploy_ports", "DEPLOY_PORTS", _ports, "ports for deployed models (18000-18999)"),
+    Setting("deploy_start_timeout_s", "DEPLOY_START_TIMEOUT", _seconds,
+            "a deployed model must be healthy within (600)"),
+    Setting("teacher_base_url", "TEACHER_BASE_URL", _text,
+            "OpenAI-compatible endpoint for any teacher's name; its key in TEACHER_API_KEY"),
+    Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "a bucket of its own for artifacts"),
+    Setting("s3_secret_access_key", "S3_SECRET_ACCESS_KEY", _secret, "its secret"),
+    Setting("s3_bucket", "S3_BUCKET", _text, "its name"),
+    Setting("s3_endpoint", "S3_ENDPOINT", _text, "its address, where it is not Amazon's"),
+    Setting("s3_region", "S3_REGION", _text, "its region"),
+    Setting("spaces_key", "SPACES_KEY", _secret, "the same for a hosted Space"),
+    Setting("spaces_secret", "SPACES_SECRET", _secret, "its secret"),
+    Setting("spaces_bucket", "SPACES_BUCKET", _text, "its name"),
+    Setting("spaces_endpoint", "SPACES_ENDPOINT", _text, "its address"),
+    Setting("spaces_region", "SPACES_REGION", _text, "its region"),
+)  # fmt: skip

@@ -1,0 +1,323 @@
+"""One worker of this machine, as the control plane sees it: it has one job at a time."""
+
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .config import AgentConfig
+from .control_plane import (
+    ControlPlane,
+    ControlPlaneAway,
+    KeyRefused,
+    NotRegistered,
+    Refused,
+    StaleAttempt,
+)
+from .deployments import Deployments
+from .gpu import Gpus, Nvml
+from .handlers import job_types_of
+from .heartbeat import HeartbeatLoop
+from .job_runner import JobRunner
+from .lease import Lease
+from .preflight import find_fault
+from .spool import Spool
+
+logger = logging.getLogger(__name__)
+
+_MAX_BACKOFF_S = 30.0
+_FAULT_LOOK_S = 5.0
+_REFUSED = "the control plane refused the worker's report; the agent's log says why"
+
+
+class Slot:
+    """Registers, then polls, runs and reports until it is told to leave."""
+
+    def __init__(
+        self,
+        config: AgentConfig,
+        control_plane: ControlPlane,
+        worker_id: str,
+        nvml: Nvml,
+        gpus: Gpus,
+        env: Mapping[str, str],
+        folder: Path,
+        on_change: Callable[[], None],
+    ) -> None:
+        """`on_change`: called when `describe` tells something new, or the slot has ended."""
+        self.worker_id = worker_id
+        self.failure: Refused | None = None
+        self.has_ended = False
+        self._config = config
+        self._control_plane = control_plane
+        self._nvml = nvml
+        self._gpus = gpus
+        self._on_change = on_change
+        self._folder = folder
+        self._deployments = Deployments(config, folder / "deployments", env)
+        self._runner = JobRunner(
+            config, control_plane, folder / "work", gpus, env, self._deployments
+        )
+        self._spool = Spool(folder)
+        self._boot_id = uuid.uuid4().hex
+        self._lock = threading.Lock()
+        self._lease: Lease | None = None
+        self._unsent: dict[str, Any] | None = None
+        self._fault: str | None = None
+        self._leaving = threading.Event()
+        self._since = time.time()
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether it has a job, or a result that the control plane does not have."""
+        return self._lease is not None or self._unsent is not None
+
+    def start(self) -> None:
+        threading.Thread(target=self._run, name=self.worker_id, daemon=True).start()
+
+    def leave(self) -> None:
+        """Takes no other job; the one that it has is finished first."""
+        self._leaving.set()
+
+    def give_up(self, why: str) -> None:
+        """Stops the job that it has; the control plane hears of it."""
+        with self._lock:
+            lease = self._lease
+        if lease:
+            logger.warning("giving up job %s: %s", lease.job_id, why)
+            # A thread of its own: whoever calls, a signal handler perhaps, must not wait.
+            threading.Thread(target=lease.stop, args=[why], daemon=True).start()
+
+    def close(self) -> None:
+        self._deployments.close()
+
+    def describe(self) -> dict[str, Any]:
+        """For `forge-agent status`."""
+        with self._lock:
+            lease, fault = self._lease, self._fault
+        state = "busy" if lease else "error" if fault else "idle"
+        return {
+            "worker_id": self.worker_id,
+            "state": "leaving" if self._leaving.is_set() and not lease else state,
+            "reason": fault,
+            "since": self._since,
+            "gpu": self._gpus.name,
+            "job_id": lease.job_id if lease else None,
+            "job_type": lease.job_type if lease else None,
+            "deployments": self._deployments.describe(),
+        }
+
+    # Its life
+
+    def _run(self) -> None:
+        heartbeat: HeartbeatLoop | None = None
+        try:
+            self._unsent = self._spool.unsent()
+            interval_s = self._register_until_accepted()
+            heartbeat = HeartbeatLoop(
+                self._control_plane,
+                self._config.heartbeat_interval_s or interval_s,
+                self._describe_beat,
+                self._obey,
+                self._register,
+                self._fail,
+            )
+            heartbeat.start()
+            self._deployments.restore()
+            if self._unsent:
+                logger.info("delivering the result that was left unsent")
+                self._deliver(self._unsent)
+            while not self._leaving.is_set():
+                if self._is_fit():
+                    self._poll_once()
+        except Refused as error:
+            self._fail(error)
+        finally:
+            if heartbeat:
+                heartbeat.stop()
+            self.has_ended = True
+            self._on_change()
+
+    def _fail(self, error: Refused) -> None:
+        """Nothing that it still does could be delivered."""
+        self.failure = error
+        with self._lock:
+            lease = self._lease
+        if lease:
+            lease.stop("lost")
+        self._leaving.set()
+        self._on_change()
+
+    def _is_fit(self) -> bool:
+        """Preflight; while there is a fault, the worker is in `error`, and says why."""
+        fault = find_fault(self._config, self._folder, self._nvml, self._gpus)
+        if fault == self._fault:
+            if fault:
+                self._leaving.wait(_FAULT_LOOK_S)
+            return fault is None
+        self._fault = fault
+        self._changed()
+        if fault:
+            logger.error("no job is taken: %s", fault)
+        else:
+            logger.info("preflight passes again")
+            self._register_until_accepted()  # which is how a worker leaves `error`
+        return False
+
+    def _register_until_accepted(self) -> float:
+        backoff_s = 1.0
+        while True:
+            try:
+                return self._register()
+            except ControlPlaneAway as error:
+                logger.warning("cannot register yet: %s", error)
+            time.sleep(backoff_s)
+            backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
+
+    def _register(self) -> float:
+        registered = self._control_plane.register(
+            {
+                "worker_id": self.worker_id,
+                "gpu": {
+                    "name": self._gpus.name,
+                    "memory_gb": self._gpus.memory_gb,
+                    "count": self._gpus.count,
+                },
+                "tags": list(self._config.tags),
+                "job_types": job_types_of(self._config),
+                "tenants": list(self._config.allow_tenants) or None,
+                "version": __version__,
+                "boot_id": self._boot_id,
+                **self._describe_job(),
+            }
+        )
+        logger.info("registered as %s (%s)", registered.worker_id, self._gpus.name)
+        return registered.heartbeat_interval_s
+
+    # What it tells, and what it is told
+
+    def _describe_beat(self) -> dict[str, Any]:
+        load = self._nvml.read_load(self._gpus)
+        job = self._describe_job()
+        return {
+            "worker_id": self.worker_id,
+            "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
+            "status": "error" if self._fault else "busy" if job else "idle",
+            **({"reason": self._fault} if self._fault else {}),
+            "deployments": [each["deployment_id"] for each in self._deployments.describe()],
+            **job,
+        }
+
+    def _describe_job(self) -> dict[str, Any]:
+        """What it holds: a job under way, or one whose result is not sent yet."""
+        with self._lock:
+            lease, unsent = self._lease, self._unsent
+        if lease is None:
+            return {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {}
+        described: dict[str, Any] = {"job_id": lease.job_id, "attempt": lease.attempt}
+        progress = self._runner.report.progress
+        return described if progress is None else {**described, "progress": progress}
+
+    def _obey(self, command: dict[str, Any]) -> None:
+        kind = command.get("type")
+        if kind == "drain":
+            if not self._leaving.is_set():
+                logger.info("the control plane drains %s: it leaves after its job", self.worker_id)
+            self._leaving.set()
+            self._changed()
+        elif kind == "stop_deployment":
+            deployment_id = str(command.get("deployment_id"))
+            threading.Thread(
+                target=self._deployments.stop, args=[deployment_id], daemon=True
+            ).start()
+        elif kind in ("cancel_job", "job_lost"):
+            with self._lock:
+                lease = self._lease
+            if lease and command.get("job_id") == lease.job_id:
+                logger.warning("%s: job %s is stopped", kind, lease.job_id)
+                lease.stop("cancelled" if kind == "cancel_job" else "lost")
+
+    # Jobs
+
+    def _poll_once(self) -> None:
+        try:
+            job, commands = self._control_plane.next_job(self.worker_id, self._config.wait_s)
+        except NotRegistered:
+            self._register_until_accepted()
+            return
+        except KeyRefused:
+            raise
+        except (ControlPlaneAway, Refused) as error:
+            logger.warning("poll failed: %s", error)
+            self._leaving.wait(self._config.poll_interval_s)
+            return
+        for command in commands:
+            self._obey(command)
+        if job:
+            self._work(Lease(job, self.worker_id))
+
+    def _work(self, lease: Lease) -> None:
+        logger.info("job %s (%s), attempt %s", lease.job_id, lease.job_type, lease.attempt)
+        with self._lock:
+            self._lease = lease
+        self._changed()
+        if self._leaving.is_set():
+            lease.stop("before it began")
+        report = self._runner.run(lease)
+        result = report and {
+            **report,
+            "worker_id": self.worker_id,
+            "job_id": lease.job_id,
+            "attempt": lease.attempt,
+        }
+        if result:
+            self._spool.keep(result)
+        with self._lock:
+            self._unsent = result
+            self._lease = None
+        if result:
+            self._deliver(result)
+        self._changed()
+
+    def _deliver(self, result: dict[str, Any]) -> None:
+        """Until the control plane has it, or says that it does not want it."""
+        backoff_s = 0.5
+        given = result
+        while True:
+            try:
+                self._control_plane.job_result(result)
+                logger.info("job %s: %s", result["job_id"], result["status"])
+                break
+            except ControlPlaneAway as error:
+                logger.warning("result not delivered yet: %s", error)
+                time.sleep(backoff_s)
+                backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
+            except NotRegistered:
+                self._register_until_accepted()
+            except Refused as error:
+                logger.error("result of job %s refused: %s", result["job_id"], error)
+                if isinstance(error, StaleAttempt):
+                    self._drop_deployment(given)
+                if error.status not in (400, 413) or result.get("error") == _REFUSED:
+                    break
+                # The job must not hang on a result that the control plane can't take.
+                logger.error("the job is reported as failed for it")
+                self._drop_deployment(given)
+                result = {**result, "status": "failed", "error": _REFUSED, "metrics": {}}
+        self._spool.forget()
+        with self._lock:
+            self._unsent = None
+
+    def _drop_deployment(self, result: dict[str, Any]) -> None:
+        """A model that was deployed for a job which is not ours any more."""
+        deployment_id = result.get("result", {}).get("deployment_id")
+        if deployment_id:
+            self._deployments.stop(str(deployment_id))
+
+    def _changed(self) -> None:
+        self._since = time.time()
+        self._on_change()

@@ -1,0 +1,88 @@
+"""The agent's folder: one for each worker of the machine, held by one agent at a time."""
+
+import fcntl
+import json
+import os
+import re
+import socket
+import uuid
+from pathlib import Path
+from typing import IO, Any
+
+from .settings import ConfigError
+
+_WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class StateFolder:
+    """A folder for each slot, the lock, and `status.json`."""
+
+    def __init__(self, state_dir: Path, worker_id: str | None) -> None:
+        """Raises ConfigError where the folder can't be used, or another agent has it."""
+        try:
+            state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.worker_id = worker_id or _made_once(state_dir / "worker-id")
+            if not _WORKER_ID.fullmatch(self.worker_id):
+                raise ConfigError(
+                    "WORKER_ID may have letters, digits, . _ - and at most 128 of them"
+                )
+            self.path = state_dir / self.worker_id
+            self.path.mkdir(exist_ok=True)
+            self._lock = _lock(self.path / "lock")
+        except OSError as error:
+            raise ConfigError(f"FORGE_AGENT_STATE {state_dir}: {error.strerror}") from error
+        if self._lock is None:
+            raise ConfigError(
+                f"an agent runs here as {self.worker_id}; another needs a WORKER_ID of its own"
+            )
+
+    def slot(self, number: int) -> Path:
+        """`work/` for its job under way, `deployments/`, and its result that was not sent."""
+        folder = self.path / f"slot-{number}"
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """For `forge-agent status`; nothing depends on it."""
+        partial = self.path / "status.json.part"
+        try:
+            partial.write_text(json.dumps(status, indent=2))
+            partial.replace(self.path / "status.json")
+        except OSError:
+            pass
+
+
+def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
+    """The status of each worker that ever ran here, and whether its agent runs now."""
+    found = []
+    for file in sorted(state_dir.glob("*/status.json")):
+        try:
+            status = json.loads(file.read_text())
+        except (OSError, ValueError):
+            continue
+        lock = _lock(file.parent / "lock")
+        if lock:
+            lock.close()
+        found.append({**status, "running": lock is None})
+    return found
+
+
+def _made_once(file: Path) -> str:
+    """The name of this machine's worker, the same after each restart."""
+    try:
+        return file.read_text().strip()
+    except FileNotFoundError:
+        host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-.") or "worker"
+        file.write_text(f"{host[:100]}-{uuid.uuid4().hex[:8]}")
+        return file.read_text().strip()
+
+
+def _lock(file: Path) -> IO[str] | None:
+    """The file, locked until it is closed; None while another process has it."""
+    handle = os.fdopen(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+")
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        return None
+    return handle

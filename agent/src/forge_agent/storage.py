@@ -1,0 +1,257 @@
+"""Where a job's inputs come from and its files go to."""
+
+import logging
+import shutil
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+from .config import AgentConfig, S3Config
+from .control_plane import ControlPlane
+from .lease import Away, Lease
+from .transfer import download, upload
+
+if TYPE_CHECKING:
+    from obstore.store import S3Store
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+
+class NoSuchInput(Exception):
+    """Something that this worker can't read; trying again is of no use."""
+
+
+class Storage(Protocol):
+    """Where the files of one job's artifact go."""
+
+    @property
+    def artifacts_uri(self) -> str: ...
+
+    def upload(self, path: Path, name: str) -> None:
+        """Stores a file of the artifact; `name` is its path there, with slashes."""
+
+
+class BridgeStorage:
+    """Through the control plane: the worker needs no credentials of any store."""
+
+    def __init__(self, control_plane: ControlPlane, lease: Lease) -> None:
+        self._control_plane = control_plane
+        self._lease = lease
+        self.artifacts_uri = str(lease.job["uploads"]["artifacts_uri"])
+
+    def upload(self, path: Path, name: str) -> None:
+        url = f"{self._lease.job['uploads']['artifacts_url']}{quote(name)}"
+        upload(self._control_plane, self._lease, url, path)
+
+
+class LocalStorage:
+    """A directory of this machine, which the control plane may see too."""
+
+    def __init__(self, root: Path, lease: Lease) -> None:
+        self._root = root
+        self.artifacts_uri = str(lease.job["uploads"]["artifacts_uri"])
+
+    def upload(self, path: Path, name: str) -> None:
+        target = local_path(self._root, self.artifacts_uri) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # A copy may break off; only a whole file gets its name.
+        partial = target.with_name(f".{uuid.uuid4()}.part")
+        try:
+            shutil.copyfile(path, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+class S3Storage:
+    """A bucket by the worker's own credentials; large files go in parts."""
+
+    def __init__(self, config: S3Config, lease: Lease) -> None:
+        self._config = config
+        self._lease = lease
+        self._prefix = str(lease.job["uploads"]["artifacts_uri"]).partition("://")[2]
+        self.artifacts_uri = f"{config.scheme}://{config.bucket}/{self._prefix}"
+
+    def upload(self, path: Path, name: str) -> None:
+        import obstore  # here, because an agent without a bucket need not hold it in memory
+
+        store = open_bucket(self._config)
+        self._lease.persist(
+            lambda: _reaching(lambda: obstore.put(store, f"{self._prefix}{name}", path)),
+            lambda error: logger.warning("upload broke off, and will go on: %s", error),
+        )
+
+
+def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
+    """A bucket or directory of the worker's own, where it has one; else the control plane.
+
+    One that has no such endpoint leaves the local `artifacts/` directory.
+    """
+    if config.s3:
+        return S3Storage(config.s3, lease)
+    if config.artifacts_dir:
+        return LocalStorage(config.artifacts_dir, lease)
+    if "artifacts_url" in lease.job["uploads"]:
+        return BridgeStorage(control_plane, lease)
+    return LocalStorage(Path("artifacts").resolve(), lease)
+
+
+def open_bucket(config: S3Config, bucket: str | None = None) -> "S3Store":
+    from obstore.store import S3Store
+
+    return S3Store(
+        bucket or config.bucket,
+        access_key_id=config.access_key_id,
+        secret_access_key=config.secret_access_key,
+        region=config.region or "us-east-1",
+        endpoint=config.endpoint,
+        client_options={"allow_http": True},
+        retry_config={"max_retries": 2, "retry_timeout": timedelta(seconds=10)},
+    )
+
+
+def _reaching(call: Callable[[], _T]) -> _T:
+    """Raises Away for a store that can't be reached, OSError for one that refuses."""
+    from obstore.exceptions import BaseError, GenericError
+
+    try:
+        return call()
+    except FileNotFoundError:
+        raise
+    except GenericError as error:
+        raise Away(f"the bucket can't be reached: {type(error).__name__}") from error
+    except BaseError as error:
+        raise OSError(f"the bucket refuses: {type(error).__name__}") from error
+
+
+def local_path(root: Path, uri: str) -> Path:
+    """The file or directory behind forge://artifacts/<key> or file://<path below the root>.
+
+    Raises NoSuchInput for another scheme and for a path that leaves the directory.
+    """
+    parts = urlsplit(uri)
+    if parts.scheme == "forge" and parts.netloc == "artifacts":
+        path = root / unquote(parts.path).lstrip("/")
+    elif parts.scheme == "file" and parts.netloc == "":
+        path = Path(unquote(parts.path))
+    else:
+        raise NoSuchInput(f"this worker has no store for {parts.scheme}://{parts.netloc}")
+    path = path.resolve()
+    if not path.is_relative_to(root.resolve()):
+        raise NoSuchInput(f"{uri} is not below the artifacts directory")
+    return path
+
+
+class Inputs:
+    """Fetches what a job reads into a folder, and tells where it lies."""
+
+    def __init__(self, config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> None:
+        self._config = config
+        self._control_plane = control_plane
+        self._lease = lease
+
+    def fetch(self, folder: Path) -> dict[str, Path]:
+        """By parameter, the path of its file; of its folder, where it names an artifact.
+
+        Ids that nobody knows are left out: a handler may know them. Raises NoSuchInput for what
+        should be there and is not.
+        """
+        found = {}
+        for entry in self._lease.job["inputs"]:
+            path = self._fetch(entry, folder / str(entry["param"]))
+            if path is not None:
+                found[str(entry["param"])] = path
+        return found
+
+    def fetch_checkpoint(self, folder: Path) -> Path | None:
+        """What an earlier attempt left to go on from."""
+        resume = self._lease.job.get("resume_from")
+        if not resume:
+            return None
+        target = folder / Path(str(resume["name"])).name
+        download(self._control_plane, self._lease, resume, target)
+        return target
+
+    def _fetch(self, entry: Mapping[str, Any], folder: Path) -> Path | None:
+        value = str(entry["value"])
+        if entry.get("withheld"):
+            raise NoSuchInput(f"{value} does not exist")
+        uri = entry.get("uri") or (value if "://" in value else None)
+        files = entry.get("files")
+        if files is None and uri is None:
+            return None
+        if files:
+            for file in files:
+                download(self._control_plane, self._lease, file, below(folder, str(file["path"])))
+        elif uri:
+            self._fetch_uri(str(uri), folder)
+        return _only_file(folder) if "://" in value else folder
+
+    def _fetch_uri(self, uri: str, folder: Path) -> None:
+        scheme, _, rest = uri.partition("://")
+        s3 = self._config.s3
+        if s3 and scheme == s3.scheme:
+            bucket, _, key = rest.partition("/")
+            self._lease.persist(
+                lambda: _fetch_objects(s3, bucket, unquote(key), folder, uri),
+                lambda error: logger.warning("%s: %s", uri, error),
+            )
+            return
+        if self._config.artifacts_dir is None:
+            raise NoSuchInput(f"this worker has no store for {scheme}://{rest.partition('/')[0]}")
+        path = local_path(self._config.artifacts_dir, uri)
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.is_dir():
+            shutil.copytree(path, folder, dirs_exist_ok=True)
+        elif path.is_file():
+            shutil.copyfile(path, folder / path.name)
+        else:
+            raise NoSuchInput(f"{uri} does not exist")
+
+
+def below(folder: Path, name: str) -> Path:
+    """A path in the folder, whatever the name says. Raises NoSuchInput for one that leaves it."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise NoSuchInput(f"{name} is not below its folder")
+    return path
+
+
+def _only_file(folder: Path) -> Path:
+    """A URI that names one file is that file; one that names a folder is the folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return files[0] if len(files) == 1 else folder
+
+
+def _fetch_objects(config: S3Config, bucket: str, key: str, folder: Path, uri: str) -> None:
+    import obstore
+
+    store = open_bucket(config, bucket)
+
+    def fetch() -> bool:
+        if not key.endswith("/"):
+            _save(obstore.get(store, key), folder / Path(key).name)
+            return True
+        names = [str(item["path"]) for batch in obstore.list(store, key) for item in batch]
+        for name in names:
+            _save(obstore.get(store, name), below(folder, name.removeprefix(key)))
+        return bool(names)
+
+    try:
+        found = _reaching(fetch)
+    except FileNotFoundError:
+        found = False
+    if not found:
+        raise NoSuchInput(f"{uri} does not exist")
+
+
+def _save(result: Any, target: Path) -> None:  # noqa: ANN401 - obstore's type is not exported
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("wb") as output:
+        for chunk in result.stream():
+            output.write(bytes(chunk))

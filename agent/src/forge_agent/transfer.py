@@ -1,0 +1,128 @@
+"""Files to and from the control plane: in parts, checked, going on where they broke off."""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .control_plane import ControlPlane, ControlPlaneAway, Refused
+from .lease import Lease
+
+logger = logging.getLogger(__name__)
+
+PART_BYTES = 8 * 1024 * 1024
+_READ_BYTES = 1024 * 1024
+_MAX_MISMATCHES = 3
+
+
+class TransferFailed(Exception):
+    """The bytes that arrive are not the ones that were sent; again and again."""
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def upload(control_plane: ControlPlane, lease: Lease, url: str, path: Path) -> None:
+    """Sends a file, for as long as the job is ours and however often the connection breaks.
+
+    Raises JobStopped, Refused, and TransferFailed.
+    """
+    size, checksum = path.stat().st_size, sha256_of(path)
+    headers = {"X-Checksum-Sha256": checksum}
+    for _ in range(_MAX_MISMATCHES):
+        try:
+            if size <= PART_BYTES:
+                _upload_whole(control_plane, lease, url, path, headers)
+            else:
+                _upload_parts(control_plane, lease, url, path, size, headers)
+            return
+        except Refused as error:
+            if error.code != "checksum_mismatch":
+                raise
+            logger.warning("%s arrived changed: %s", path.name, error)
+    raise TransferFailed(f"{path.name} arrived changed {_MAX_MISMATCHES} times")
+
+
+def _upload_whole(
+    control_plane: ControlPlane, lease: Lease, url: str, path: Path, headers: Mapping[str, str]
+) -> None:
+    content = path.read_bytes()
+    lease.persist(lambda: control_plane.put(url, lease.query, headers, content), _log_away)
+
+
+def _upload_parts(
+    control_plane: ControlPlane,
+    lease: Lease,
+    url: str,
+    path: Path,
+    size: int,
+    headers: Mapping[str, str],
+) -> None:
+    def send(content: bytes, content_range: str) -> dict[str, Any]:
+        return control_plane.put(
+            url, lease.query, {**headers, "Content-Range": content_range}, content
+        )
+
+    def ask() -> dict[str, Any]:
+        return lease.persist(lambda: send(b"", f"bytes */{size}"), _log_away)
+
+    answer = ask()
+    with path.open("rb") as file:
+        while not answer["complete"]:
+            start = int(answer["received"])
+            file.seek(start)
+            content = file.read(PART_BYTES)
+            lease.require()
+            try:
+                answer = send(content, f"bytes {start}-{start + len(content) - 1}/{size}")
+            except ControlPlaneAway as error:
+                # How much of the part arrived, nobody here knows.
+                _log_away(error)
+                lease.sleep(0.5)
+                answer = ask()
+            except Refused as error:
+                if error.status != 416:
+                    raise
+                answer = ask()
+
+
+def download(
+    control_plane: ControlPlane, lease: Lease, file: Mapping[str, Any], target: Path
+) -> None:
+    """Fetches a file of `{url, size_bytes, sha256}`, for as long as the job is ours.
+
+    Raises JobStopped, Refused, and TransferFailed.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(f".{target.name}.part")
+    partial.unlink(missing_ok=True)
+    size, checksum = int(file["size_bytes"]), file.get("sha256")
+
+    def fetch() -> None:
+        start = partial.stat().st_size if partial.exists() else 0
+        with (
+            control_plane.get(str(file["url"]), lease.query, start) as response,
+            partial.open("ab" if response.status_code == 206 else "wb") as output,
+        ):
+            for chunk in response.iter_bytes(_READ_BYTES):
+                lease.require()
+                output.write(chunk)
+        arrived = partial.stat().st_size
+        if arrived < size:
+            raise ControlPlaneAway(f"{target.name}: {arrived} of {size} bytes came")
+
+    for _ in range(_MAX_MISMATCHES):
+        lease.persist(fetch, _log_away)
+        is_right = partial.stat().st_size == size
+        if is_right and (checksum is None or sha256_of(partial) == checksum):
+            partial.replace(target)
+            return
+        partial.unlink()
+    raise TransferFailed(f"{target.name} is not what the control plane says it is")
+
+
+def _log_away(error: Exception) -> None:
+    logger.warning("transfer broke off, and will go on: %s", error)

@@ -1,0 +1,135 @@
+"""Commands on the leash: real processes, and nothing of them left."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from forge_agent.leashed import Ending, Leashed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and subreapers are Linux's")
+
+TREE = """
+import os, subprocess, sys, time
+# In the group; and one that leaves it, as daemons do.
+subprocess.Popen(["sleep", "600"])
+subprocess.Popen(["sleep", "601"], start_new_session=True)
+print(os.getpid(), flush=True)
+"""
+
+
+def _leashed(code: str, tmp_path: Path, memory_gb: float | None = None) -> Leashed:
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return Leashed(command, tmp_path, dict(os.environ), memory_gb)
+
+
+def _finish(leashed: Leashed) -> tuple[bytes, Ending]:
+    output = leashed.output.read()
+    return output, leashed.wait()
+
+
+def test_tells_how_it_ended(tmp_path: Path) -> None:
+    assert _finish(_leashed("print('hello')", tmp_path)) == (b"hello\n", Ending(0, None, None))
+    assert _finish(_leashed("raise SystemExit(75)", tmp_path))[1] == Ending(75, None, None)
+    killed = _leashed("import os; os.kill(os.getpid(), 9)", tmp_path)
+    assert _finish(killed)[1] == Ending(None, 9, None)
+    missing = Leashed(["no-such-program"], tmp_path, dict(os.environ))
+    output, ending = _finish(missing)
+    assert ending.code == 127
+    assert b"no-such-program can't be started" in output
+
+
+def test_runs_where_it_should_with_its_environment_and_no_input(tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getcwd(), os.environ['A'], len(sys.stdin.read()))"
+    leashed = Leashed([sys.executable, "-c", code], tmp_path, {"A": "b"})
+    assert _finish(leashed)[0] == f"{tmp_path} b 0\n".encode()
+
+
+def test_ends_what_the_command_leaves_running(tmp_path: Path) -> None:
+    leashed = _leashed(TREE, tmp_path)
+    started = time.monotonic()
+    _, ending = _finish(leashed)
+    assert ending.code == 0
+    assert time.monotonic() - started < 5
+    assert not _sleeping(leashed.pid)
+
+
+def test_stop_is_sigterm_and_after_the_grace_sigkill(tmp_path: Path) -> None:
+    polite = _leashed("import time; print('up', flush=True); time.sleep(600)", tmp_path)
+    polite.output.readline()
+    polite.stop(grace_s=60)
+    assert _finish(polite)[1] == Ending(None, 15, None)
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('up', flush=True)\n"
+    stubborn = _leashed(code + "while True: time.sleep(1)", tmp_path)
+    stubborn.output.readline()
+    stubborn.stop(grace_s=0.3)
+    assert _finish(stubborn)[1] == Ending(None, 9, None)
+
+
+def test_ends_a_group_that_uses_too_much_memory(tmp_path: Path) -> None:
+    code = """
+    import subprocess, sys
+    child = "x = bytearray(300_000_000); import time; time.sleep(600)"
+    subprocess.run([sys.executable, "-c", child])
+    """
+    _, ending = _finish(_leashed(code, tmp_path, memory_gb=0.2))
+    assert ending.signal == 9
+    assert ending.reason is not None
+    assert "over its bound of 0.20 GB" in ending.reason
+
+
+@pytest.mark.parametrize("victim", ["agent", "leash"])
+def test_nothing_outlives_a_kill_of(victim: str, tmp_path: Path) -> None:
+    code = f"""
+    import os, sys, time
+    from pathlib import Path
+    from forge_agent.leashed import Leashed
+    tree = {TREE!r} + "time.sleep(600)"
+    leashed = Leashed([sys.executable, "-c", tree], Path("."), dict(os.environ))
+    leashed.output.readline()
+    print(leashed.pid, leashed._process.pid, flush=True)
+    leashed.wait()
+    """
+    agent = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": ":".join(sys.path)},
+    )
+    assert agent.stdout is not None
+    command, leash = map(int, agent.stdout.readline().split())
+    assert _is_alive(command)
+    os.kill(agent.pid if victim == "agent" else leash, 9)
+    _wait_until(lambda: not _is_alive(command))
+    agent.wait()
+    agent.stdout.close()
+    if victim == "agent":
+        _wait_until(lambda: not _is_alive(leash))
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        # An orphan that nobody has reaped yet is dead all the same.
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def _sleeping(group: int) -> bool:
+    """Whether anything of the group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def _wait_until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

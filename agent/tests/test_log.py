@@ -1,0 +1,153 @@
+"""A job's log: masked, bounded, and sent while it grows."""
+
+import io
+from pathlib import Path
+
+import pytest
+from conftest import Answer, Cut, Request, ScriptedServer, as_error, as_json
+
+from forge_agent.control_plane import ControlPlane
+from forge_agent.job_report import Reports
+from forge_agent.lease import Lease
+from forge_agent.log_file import LogFile
+from forge_agent.log_sender import LogSender
+from forge_agent.masking import Mask
+
+SECRETS = {"MY_API_KEY": "sk-1234567890", "DB_PASSWORD": "sk-1234567890-longer", "PIN_KEY": "1234"}
+
+
+def _pump(path: Path, output: bytes, max_bytes: int = 10_000_000) -> bytes:
+    log = LogFile(path, max_bytes, Mask(SECRETS))
+    reports = Reports(path.with_name("progress"))
+    log.pump(io.BufferedReader(io.BytesIO(output)), reports.hear)  # type: ignore[arg-type]
+    log.close()
+    return path.read_bytes()
+
+
+def test_masks_secrets_of_the_environment_also_in_lines_without_end(tmp_path: Path) -> None:
+    assert _pump(tmp_path / "a", b"key sk-1234567890-longer, 1234\n") == b"key ***, 1234\n"
+    for before in range(65_500, 65_560):
+        written = _pump(tmp_path / "b", b"x" * before + b"sk-1234567890" + b"y" * 200_000)
+        assert b"sk-1234567890" not in written.replace(b"\n", b"")
+        (tmp_path / "b").unlink()
+
+
+def test_keeps_beginning_and_end_of_a_log_over_its_bound(tmp_path: Path) -> None:
+    lines = b"".join(b"line %d\n" % n for n in range(200_000))
+    written = _pump(tmp_path / "log", lines, max_bytes=500_000)
+    assert len(written) <= 500_000
+    assert written.startswith(b"line 0\nline 1\n")
+    assert written.endswith(b"line 199998\nline 199999\n")
+    mark = next(line for line in written.splitlines() if b"[forge]" in line)
+    left_out = int(mark.split(b" bytes")[0].rpartition(b" ")[2])
+    assert left_out + len(written) - len(mark) - 1 == len(lines)
+
+
+def test_takes_reports_out_and_makes_lines_of_progress_bars(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, 1_000_000, Mask({}))
+    reports = Reports(tmp_path / "progress")
+    output = (
+        b'start\r\n10%\r20%\r::forge {"progress": 0.5, "metrics": {"tokens": 7}}\n::forge 0.6\nend'
+    )
+    log.pump(io.BufferedReader(io.BytesIO(output)), reports.hear)  # type: ignore[arg-type]
+    assert path.read_bytes() == b"start\n10%\n20%\nend\n"
+    assert (reports.latest().progress, reports.latest().metrics) == (0.6, {"tokens": 7})
+
+
+@pytest.mark.parametrize(
+    ("content", "progress", "metrics"),
+    [
+        ("0.25", 0.25, {}),
+        ("7", 1.0, {}),
+        (
+            '{"progress": 0.5, "metrics": {"rows_processed": 3, "name": "x"}}',
+            0.5,
+            {"rows_processed": 3},
+        ),
+        ("NaN", None, {}),
+        ("half", None, {}),
+        ("[1]", None, {}),
+        ('{"progress": true}', None, {}),
+    ],
+)
+def test_reads_the_progress_file(
+    tmp_path: Path, content: str, progress: float | None, metrics: dict[str, float]
+) -> None:
+    (tmp_path / "progress").write_text(content)
+    report = Reports(tmp_path / "progress").latest()
+    assert (report.progress, report.metrics) == (progress, metrics)
+
+
+def test_a_disk_that_is_full_costs_the_log_and_not_the_job(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    log = LogFile(path, 1_000_000, Mask({}))
+    path.unlink()
+    path.symlink_to("/dev/full")
+    log.write(b"lost\n")
+    log.write(b"lost too\n")
+    assert log.last_line == "lost too"
+    path.unlink()  # there is room again
+    log.close()
+    mark = b"[forge] 0 bytes of the log are left out here: No space left on device\n"
+    assert path.read_bytes() == mark + b"lost\nlost too\n"
+
+
+class Keeper:
+    def __init__(self) -> None:
+        self.bytes = b""
+        self.faults: list[str] = []
+        self.cancelled = False
+
+    def __call__(self, request: Request) -> Answer:
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "before":
+            raise Cut
+        if fault == "away":
+            return as_error(503, "unavailable")
+        start = int(request.headers["content-range"].split()[1].split("-")[0])
+        if fault == "forgets":
+            self.bytes = self.bytes[:3]
+        if start > len(self.bytes):
+            return as_error(416, "range", range=f"bytes=0-{len(self.bytes) - 1}")
+        self.bytes = self.bytes[:start] + request.body
+        if fault == "after":
+            raise Cut
+        return as_json({"length": len(self.bytes), "cancelled": self.cancelled}, 202)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [[], ["before", "after"], ["", "forgets"], ["after", "away", "forgets"]],
+)
+def test_sends_all_of_it_whatever_happens_on_the_way(
+    server: ScriptedServer,
+    control_plane: ControlPlane,
+    lease: Lease,
+    tmp_path: Path,
+    faults: list[str],
+) -> None:
+    keeper = server.script = Keeper()
+    keeper.faults = faults
+    path = tmp_path / "log"
+    path.write_bytes(b"first\n")
+    sender = LogSender(control_plane, lease, path)
+    sender.start()
+    with path.open("ab") as file:
+        file.write(b"x" * 600_000 + b"\nlast\n")
+    sender.finish()
+    assert keeper.bytes == path.read_bytes()
+
+
+def test_hears_of_a_cancel_and_still_sends_the_rest(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    keeper = server.script = Keeper()
+    keeper.cancelled = True
+    path = tmp_path / "log"
+    path.write_bytes(b"first\n")
+    sender = LogSender(control_plane, lease, path)
+    sender.start()
+    sender.finish()
+    assert lease.why_stopped == "cancelled"
+    assert keeper.bytes == b"first\n"

@@ -1,0 +1,147 @@
+"""State folder, spool, preflight, status and unit: what stays on the machine."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from forge_agent.agent import share_out
+from forge_agent.config import AgentConfig
+from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
+from forge_agent.install import render_unit
+from forge_agent.preflight import find_fault
+from forge_agent.settings import ConfigError
+from forge_agent.spool import Spool
+from forge_agent.state import StateFolder, read_statuses
+from forge_agent.status import show_status
+from forge_agent.storage import NoSuchInput, below, local_path
+
+CONFIG = AgentConfig("http://127.0.0.1:1", "k")
+
+
+def test_a_worker_keeps_the_name_it_was_given_once(tmp_path: Path) -> None:
+    first = StateFolder(tmp_path, None)
+    with pytest.raises(ConfigError, match="another needs a WORKER_ID"):
+        StateFolder(tmp_path, None)
+    other = StateFolder(tmp_path, "other")
+    name = first.worker_id
+    del first
+    assert StateFolder(tmp_path, None).worker_id == name
+    assert other.worker_id == "other"
+    with pytest.raises(ConfigError, match="WORKER_ID"):
+        StateFolder(tmp_path, "../up")
+
+
+def test_a_result_survives_until_it_is_forgotten(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    assert spool.unsent() is None
+    spool.keep({"job_id": "job_1", "attempt": 2})
+    assert Spool(tmp_path).unsent() == {"job_id": "job_1", "attempt": 2}
+    spool.forget()
+    spool.forget()
+    assert Spool(tmp_path).unsent() is None
+    (tmp_path / "unsent-result.json").write_text("{half")
+    assert spool.unsent() is None
+
+
+def test_a_full_disk_does_not_keep_a_result_from_being_sent(tmp_path: Path) -> None:
+    (tmp_path / "unsent-result.part").symlink_to("/dev/full")
+    Spool(tmp_path).keep({"job_id": "job_1"})
+
+
+def test_preflight_says_what_is_wrong(tmp_path: Path) -> None:
+    assert find_fault(CONFIG, tmp_path, Nvml(), CPU) is None
+    full = AgentConfig("u", "k", min_free_disk_gb=1e6)
+    assert "GB free, less than" in str(find_fault(full, tmp_path, Nvml(), CPU))
+    (tmp_path / "file").touch()
+    assert "can't be used" in str(find_fault(CONFIG, tmp_path / "file" / "x", Nvml(), CPU))
+    local = AgentConfig("u", "k", artifacts_dir=tmp_path / "file" / "x")
+    assert "can't be made" in str(find_fault(local, tmp_path, Nvml(), CPU))
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has a GPU")
+def test_a_machine_without_gpu_says_so() -> None:
+    nvml = Nvml()
+    assert nvml.find_gpus() == CPU
+    assert nvml.read_load(CPU).mem_total == 0
+    gone = Gpus("NVIDIA A100", 80, (0,))
+    assert nvml.read_load(gone).mem_total == 0
+    assert nvml.foreign_processes(gone) == []
+
+
+def test_a_slot_per_gpu_has_its_gpu_alone() -> None:
+    two = Gpus("NVIDIA A100", 80, (2, 5))
+    assert [
+        (share.indices, env["CUDA_VISIBLE_DEVICES"]) for share, env in share_out(two, "per-gpu")
+    ] == [
+        ((2,), "2"),
+        ((5,), "5"),
+    ]
+    assert share_out(two, "1") == [(two, {})]
+    assert share_out(CPU, "per-gpu") == [(CPU, {})]
+    assert share_out(CPU, "3") == [(CPU, {})] * 3
+
+
+@pytest.mark.parametrize(
+    ("visible", "seen"),
+    [(None, True), ("1", True), ("0,1", True), ("0", False), ("", False), ("GPU-ab", True)],
+)
+def test_gpus_that_are_hidden_from_the_agent_are_not_its_own(
+    visible: str | None, seen: bool
+) -> None:
+    assert is_visible(visible, 1, "GPU-ab12") is seen
+
+
+def test_status_tells_running_from_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert show_status(tmp_path, as_json=False) == 3
+    folder = StateFolder(tmp_path, "box")
+    slot = {
+        "worker_id": "box",
+        "state": "busy",
+        "reason": None,
+        "since": 0,
+        "gpu": "cpu",
+        "job_id": "job_1",
+        "job_type": "train",
+        "deployments": [{"deployment_id": "dep_1", "healthy": False}],
+    }
+    folder.write_status({"pid": 7, "api_url": "http://forge", "started_at": 0, "slots": [slot]})
+    assert [status["running"] for status in read_statuses(tmp_path)] == [True]
+    assert show_status(tmp_path, as_json=False) == 0
+    shown = capsys.readouterr().out
+    assert "running as process 7" in shown
+    assert "train job_1, serves dep_1 (not healthy)" in shown
+    del folder
+    assert show_status(tmp_path, as_json=False) == 3
+    assert "not running: box" in capsys.readouterr().out
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    unit = tmp_path / "forge-agent.service"
+    unit.write_text(render_unit(tmp_path / "agent config.toml", "root"))
+    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_no_uri_and_no_name_leads_out_of_its_folder(tmp_path: Path) -> None:
+    root = tmp_path / "artifacts"
+    (root / "datasets").mkdir(parents=True)
+    assert local_path(root, "forge://artifacts/datasets/x") == root / "datasets" / "x"
+    assert local_path(root, f"file://{root}/datasets/x") == root / "datasets" / "x"
+    (root / "link").symlink_to("/etc")
+    for uri in (
+        "forge://artifacts/../secrets",
+        "forge://artifacts/%2e%2e/secrets",
+        "forge://artifacts/link/passwd",
+        "file:///etc/passwd",
+        "forge://other/x",
+        "s3://bucket/key",
+    ):
+        with pytest.raises(NoSuchInput):
+            local_path(root, uri)
+    for name in ("../x", "/etc/passwd", "a/../../x"):
+        with pytest.raises(NoSuchInput):
+            below(root, name)

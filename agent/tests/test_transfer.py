@@ -1,0 +1,147 @@
+"""Uploads and downloads that break off, against a real HTTP server that keeps the bytes."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
+
+from forge_agent import transfer
+from forge_agent.control_plane import ControlPlane, StaleAttempt
+from forge_agent.lease import JobStopped, Lease
+from forge_agent.transfer import TransferFailed, download, upload
+
+URL = "/worker/jobs/job_1/artifacts/x"
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "PART_BYTES", 1000)
+
+
+class Keeper:
+    """What the control plane does with parts; `faults`: what goes wrong with the n-th request."""
+
+    def __init__(self, faults: dict[int, str]) -> None:
+        self.bytes = b""
+        self.is_complete = False
+        self._faults = faults
+        self._count = 0
+
+    def __call__(self, request: Request) -> Answer:
+        fault = self._faults.get(self._count)
+        self._count += 1
+        if fault == "before":
+            raise Cut
+        found = re.fullmatch(r"bytes (?:(\d+)-(\d+)|\*)/(\d+)", request.headers["content-range"])
+        assert found
+        if found[1] is not None:
+            start = int(found[1])
+            if start > len(self.bytes):
+                return as_error(416, "range_not_satisfiable")
+            sent = request.body[:300] if fault == "half" else request.body
+            self.bytes = self.bytes[:start] + sent
+        if fault in ("after", "half"):
+            raise Cut
+        if len(self.bytes) == int(found[3]):
+            right = hashlib.sha256(self.bytes).hexdigest()
+            if right != request.headers["x-checksum-sha256"]:
+                self.bytes = b""
+                return as_error(400, "checksum_mismatch")
+            self.is_complete = True
+        return as_json({"received": len(self.bytes), "complete": self.is_complete}, 202)
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        {},
+        {0: "before"},
+        {1: "before"},
+        {2: "after"},
+        {1: "half", 3: "half"},
+        {5: "after", 6: "before"},
+    ],
+)
+def test_an_upload_goes_on_where_it_broke_off(
+    server: ScriptedServer,
+    control_plane: ControlPlane,
+    lease: Lease,
+    tmp_path: Path,
+    faults: dict[int, str],
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(bytes(range(256)) * 17)
+    keeper = server.script = Keeper(faults)
+    upload(control_plane, lease, URL, path)
+    assert keeper.bytes == path.read_bytes()
+    assert keeper.is_complete
+    sent = sum(len(request.body) for request in server.requests)
+    assert sent <= 4352 + 1000 * len(faults)  # no more is sent again than was under way
+
+
+def test_a_file_that_arrives_changed_is_sent_again_and_then_given_up(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"small")
+    server.script = lambda _: as_error(400, "checksum_mismatch")
+    with pytest.raises(TransferFailed, match="3 times"):
+        upload(control_plane, lease, URL, path)
+    assert len(server.requests) == 3
+
+
+def test_an_upload_ends_with_the_job(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"small")
+
+    def unavailable(_: Request) -> Answer:
+        lease.stop("lost")
+        return as_error(503, "unavailable")
+
+    server.script = unavailable
+    with pytest.raises(JobStopped, match="lost"):
+        upload(control_plane, lease, URL, path)
+    server.script = lambda _: as_error(409, "stale_attempt")
+    with pytest.raises(StaleAttempt):
+        upload(control_plane, Lease(handed_job(), "w"), URL, path)
+
+
+def test_a_download_goes_on_where_it_broke_off_and_is_checked(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    content = bytes(range(256)) * 17
+    file = {"url": URL, "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    def half(request: Request) -> Answer:
+        start = int(request.headers.get("range", "bytes=0-")[6:-1])
+        return Answer(206 if start else 200, content[start : start + 2000])
+
+    server.script = half
+    download(control_plane, lease, file, tmp_path / "deep" / "x")
+    assert (tmp_path / "deep" / "x").read_bytes() == content
+    assert [request.headers.get("range") for request in server.requests] == [
+        None,
+        "bytes=2000-",
+        "bytes=4000-",
+    ]
+    assert list(tmp_path.rglob("*.part")) == []
+    server.script = lambda _: Answer(200, b"!" * len(content))
+    with pytest.raises(TransferFailed):
+        download(control_plane, lease, file, tmp_path / "y")
+    assert not (tmp_path / "y").exists()
+
+
+def test_every_request_says_which_attempt_it_is_for(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(b"")
+    server.script = lambda _: Answer(201, json.dumps({"complete": True}).encode())
+    upload(control_plane, lease, URL, path)
+    assert server.requests[0].path == f"{URL}?worker_id=w&attempt=1"
+    assert server.requests[0].headers["x-service-api-key"] == "the-worker-key"

@@ -1,0 +1,55 @@
+"""The deploy handler: serves a checkpoint until it is ended."""
+
+import json
+import os
+import time
+from typing import Any
+
+from .failures import FatalError
+from .job import Job, write_result
+from .language_model import device_of, load_model, parameter_count
+from .openai_api import ApiServer
+from .serving import QUEUE_LENGTH
+
+
+def deploy(job: Job) -> dict[str, Any]:
+    """An OpenAI-compatible API on FORGE_HOST:FORGE_PORT (any free port for 0), without a key.
+
+    The model's name there is FORGE_DEPLOYMENT_ID, else the checkpoint's id. Result and config.json
+    are written once the model is loaded, before the server listens.
+    """
+    started = time.monotonic()
+    host = os.environ.get("FORGE_HOST", "127.0.0.1")
+    model = load_model(job.input("checkpoint_id"))
+    checkpoint = str(job.payload["checkpoint_id"])
+    deployment = os.environ.get("FORGE_DEPLOYMENT_ID")
+    with ApiServer(host, _port(), deployment or checkpoint, model) as server:
+        url = f"http://{host}:{server.server_port}/v1"
+        config = {
+            "deployment_id": deployment or job.output_ids["deployment_id"],
+            "checkpoint_id": checkpoint,
+            "model": server.model_name,
+            "inference_url": url,
+            "base_model": model.name,
+            "parameter_count": parameter_count(model),
+            "context": model.context,
+            "device": device_of(model).type,
+            "queue_length": QUEUE_LENGTH,
+        }
+        (job.output_dir / "config.json").write_text(json.dumps(config, indent=2))
+        content = {
+            "result": {name: config[name] for name in ("deployment_id", "inference_url", "model")},
+            "metrics": {"duration_sec": round(time.monotonic() - started, 3)},
+        }
+        write_result(content)
+        server.server_activate()
+        print(f"serving {server.model_name} on {url}")
+        server.serve_forever()
+    return content
+
+
+def _port() -> int:
+    text = os.environ.get("FORGE_PORT", "0")
+    if not text.isdecimal() or int(text) > 65_535:
+        raise FatalError(f"FORGE_PORT must be a port, not {text!r}")
+    return int(text)

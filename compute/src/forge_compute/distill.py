@@ -1,0 +1,181 @@
+"""The distill handler: a dataset's good instructions, answered by a teacher, into sft.parquet."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from .concurrently import concurrently
+from .datasets import INSTRUCTION_NAMES, RESPONSE_NAMES, Dataset, describe_columns, texts
+from .failures import FatalError
+from .job import Job, report_progress
+from .patience import Patience, ask_for_answer
+from .rows import Row
+from .rows_file import RowsFile
+from .scores import score
+from .seen_rows import SeenRows
+from .teachers import Teacher, Unusable, find_teacher
+
+SCHEMA = pa.schema(
+    {
+        "instruction": pa.string(),
+        "response": pa.string(),
+        "source_dataset": pa.string(),
+        "source_row": pa.int64(),
+        "original_response": pa.string(),
+        "score": pa.float32(),
+        "teacher": pa.string(),
+        "model": pa.string(),
+        "prompt_tokens": pa.int64(),
+        "completion_tokens": pa.int64(),
+    }
+)
+_SCORE_COLUMNS = ("clarity_score", "correctness_score", "educational_score")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    row: Row
+    place: int
+    """Of the row in its dataset, from 0."""
+    score: float
+
+
+class Selection:
+    """The rows that are worth a teacher's time, and how many were not, and why."""
+
+    def __init__(self, dataset: Dataset, min_score: float) -> None:
+        self._dataset = dataset
+        self._min_score = min_score
+        self.read = 0
+        self.low = 0
+        self.duplicates = 0
+
+    def rows(self) -> Iterator[Kept]:
+        seen = SeenRows()
+        for table in self._dataset.batches():
+            instructions = texts(table, INSTRUCTION_NAMES)
+            responses = texts(table, RESPONSE_NAMES)
+            rows = [Row(*pair) for pair in zip(instructions, responses, strict=True)]
+            for row, mean in zip(rows, _means(table, rows), strict=True):
+                place = self.read
+                self.read += 1
+                if mean < self._min_score:
+                    self.low += 1
+                elif seen.repeats(Row(row.instruction, "")):  # its response is replaced
+                    self.duplicates += 1
+                else:
+                    yield Kept(row, place, mean)
+
+
+def distill(job: Job) -> dict[str, Any]:
+    """One row for each kept row of the dataset, in its order.
+
+    Kept are rows with a mean score of at least `min_score`, of each instruction the first.
+    Where the teacher has no answer to such an instruction (a builtin one that can't check it), the
+    original response stays, with no teacher beside it; where its answers stay unusable, the row is
+    left out and counted.
+
+    Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
+    endpoints (endpoint_teacher.py).
+    """
+    return asyncio.run(_distill(job))
+
+
+async def _distill(job: Job) -> dict[str, Any]:
+    started = time.monotonic()
+    name = str(job.payload["teacher"])
+    source = str(job.payload.get("dataset_id") or job.payload["dataset_uri"])
+    dataset = Dataset(job.input("dataset_id", "dataset_uri"))
+    selection = Selection(dataset, job.params.number("min_score", 0.6, 0, 1))
+    limit = max(20, dataset.num_rows)
+    patience = Patience(job.params.integer("max_unusable", limit, 0, 10**9))
+    teacher = find_teacher(job, name)
+    kept_originals = left_out = 0
+
+    def metrics(pairs: int) -> dict[str, Any]:
+        return {
+            "tokens_generated": teacher.usage.completion_tokens,
+            "prompt_tokens": teacher.usage.prompt_tokens,
+            "num_pairs": pairs,
+            "teacher_model": name,
+            "duration_sec": round(time.monotonic() - started, 3),
+        }
+
+    async def call(kept: Kept) -> dict[str, Any] | None:
+        return await _answered(teacher, name, kept, source, patience)
+
+    try:
+        with RowsFile(job.output_dir / "sft.parquet", SCHEMA) as file:
+            calls = map(call, selection.rows())
+            async with aclosing(concurrently(calls, teacher.concurrency)) as rows:
+                async for row in rows:
+                    if row is None:
+                        left_out += 1
+                        continue
+                    kept_originals += row["teacher"] is None
+                    file.add(row)
+                    if file.num_rows % 100 == 0:
+                        report_progress(selection.read / dataset.num_rows, metrics(file.num_rows))
+    finally:
+        await teacher.close()
+    pairs = file.num_rows
+    print(
+        f"{pairs} pairs of {selection.read} rows: {selection.low} scored too low, "
+        f"{selection.duplicates} duplicates, {left_out} without a usable answer"
+    )
+    if pairs == 0:
+        raise FatalError(
+            f"no pair is left of {selection.read} rows: {selection.low} scored too low, "
+            f"{left_out} got no usable answer ({patience})"
+        )
+    return {
+        "result": {
+            "distilled_dataset_id": job.output_ids["distilled_dataset_id"],
+            "dataset_uri": job.uri("sft.parquet"),
+            "num_pairs": pairs,
+            "num_rows": pairs,
+            "schema": {"columns": describe_columns(SCHEMA)},
+            "low_score_rows": selection.low,
+            "duplicate_rows": selection.duplicates,
+            "unanswered_rows": left_out,
+            "kept_original_rows": kept_originals,
+            "tokens_estimated": teacher.usage.is_estimated,
+        },
+        "metrics": metrics(pairs),
+    }
+
+
+async def _answered(
+    teacher: Teacher, name: str, kept: Kept, source: str, patience: Patience
+) -> dict[str, Any] | None:
+    """The row of sft.parquet; None if the teacher's answers were unusable."""
+    try:
+        answer = await ask_for_answer(teacher, kept.row.instruction, patience)
+    except Unusable:
+        return None
+    return {
+        "instruction": kept.row.instruction,
+        "response": answer.text if answer else kept.row.response,
+        "source_dataset": source,
+        "source_row": kept.place,
+        "original_response": kept.row.response,
+        "score": kept.score,
+        "teacher": name if answer else None,
+        "model": answer.model if answer else None,
+        "prompt_tokens": answer.prompt_tokens if answer else None,
+        "completion_tokens": answer.completion_tokens if answer else None,
+    }
+
+
+def _means(table: pa.Table, rows: list[Row]) -> list[float]:
+    """Each row's mean score: the audit's where the dataset was audited, else reckoned here."""
+    if all(name in table.column_names for name in _SCORE_COLUMNS):
+        columns = [table[name].to_pylist() for name in _SCORE_COLUMNS]
+        return [sum(value or 0.0 for value in values) / 3 for values in zip(*columns, strict=True)]
+    scores = (score(row.instruction, row.response) for row in rows)
+    return [(one.clarity + one.correctness + one.educational) / 3 for one in scores]

@@ -1,0 +1,157 @@
+"""The evaluate handler: how a checkpoint answers rows that it has not learned."""
+
+import json
+import time
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from . import builtin_tasks
+from .answers import is_correct, is_exact, is_refusal, likeness
+from .checks import right_answer
+from .datasets import Dataset
+from .decoding import Written, write_all
+from .examples import encode, fitting
+from .failures import FatalError
+from .job import Job, report_progress
+from .language_model import LanguageModel, load_model, parameter_count
+from .loss import mean_loss, perplexity
+from .rows import Row, read_rows
+
+_BATCH = 256
+_SHOWN = 10
+_SPARE_TOKENS = 8
+_BUILTIN_ROWS = 200
+_BENCHMARK_SEED = 2**20 + 7
+"""Other than the default of `generate`, so that a benchmark is not its very rows."""
+
+
+def evaluate(job: Job) -> dict[str, Any]:
+    """Writes report.json, with scores from 0 to 1 over the rows:
+
+    overall      share of answers that equal the expected one, letter case, spacing and a full stop
+                 at the end aside, and that the model ended itself
+    correctness  share that hold the right value where checks.py can tell, else that equal
+    helpfulness  share that are an answer at all: not empty, not cut off, no refusal
+    style        mean likeness to the expected answer's form, values aside
+
+    The rows: `benchmark` (a dataset, or builtin:<name>), else the checkpoint's heldout.parquet.
+    Params: limit (at most so many rows, 1000).
+    """
+    started = time.monotonic()
+    folder = job.input("checkpoint_id")
+    model = load_model(folder)
+    name, rows = _rows(job, folder)
+    print(f"{model.name}, {parameter_count(model):,} parameters; {len(rows)} rows of {name}")
+    tally = Tally(model)
+
+    def metrics() -> dict[str, Any]:
+        return {
+            "samples_evaluated": len(tally.answers),
+            "tokens_used": tally.tokens,
+            "duration_sec": round(time.monotonic() - started, 3),
+        }
+
+    for start in range(0, len(rows), _BATCH):
+        tally.add(rows[start : start + _BATCH])
+        report_progress(len(tally.answers) / len(rows), metrics())
+    scores = tally.scores()
+    loss = mean_loss(model, fitting(model, rows))
+    report = {
+        "eval_id": job.output_ids["eval_id"],
+        "checkpoint_id": job.payload["checkpoint_id"],
+        "datasets": [name],
+        "scores": scores,
+        "exact_match": scores["overall"],
+        "loss": loss,
+        "perplexity": perplexity(loss),
+        "samples_evaluated": len(rows),
+        "examples": tally.answers[:_SHOWN],
+        "wrong_examples": [answer for answer in tally.answers if not answer["exact"]][:_SHOWN],
+    }
+    (job.output_dir / "report.json").write_text(json.dumps(report, indent=2, ensure_ascii=False))
+    print(f"{scores}, perplexity {report['perplexity']}")
+    return {
+        "result": {
+            "eval_id": job.output_ids["eval_id"],
+            "report_uri": job.uri("report.json"),
+            "scores": scores,
+            "datasets": [name],
+            "exact_match": scores["overall"],
+            "perplexity": report["perplexity"],
+            "samples_evaluated": len(rows),
+        },
+        "metrics": metrics(),
+    }
+
+
+class Tally:
+    """The answers so far, and what they come to."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+        self._helpful = 0
+        self._correct = 0
+        self._likeness = 0.0
+        self.answers: list[dict[str, Any]] = []
+        self.tokens = 0
+        """Read and written."""
+
+    def add(self, rows: list[Row]) -> None:
+        examples = [encode(self._model, row) for row in rows]
+        longest = max(len(example.response) for example in examples)
+        prompts = [example.prompt for example in examples]
+        written = write_all(self._model, prompts, longest + _SPARE_TOKENS)
+        for row, prompt, answer in zip(rows, prompts, written, strict=True):
+            self.tokens += len(prompt) + len(answer.tokens)
+            self._judge(row, answer)
+
+    def scores(self) -> dict[str, float]:
+        count = len(self.answers)
+        exact = sum(answer["exact"] for answer in self.answers)
+        return {
+            "overall": round(exact / count, 4),
+            "helpfulness": round(self._helpful / count, 4),
+            "correctness": round(self._correct / count, 4),
+            "style": round(self._likeness / count, 4),
+        }
+
+    def _judge(self, row: Row, written: Written) -> None:
+        text = self._model.decode(written.tokens)
+        self._helpful += written.is_finished and bool(text.strip()) and not is_refusal(text)
+        self._correct += written.is_finished and is_correct(row.instruction, row.response, text)
+        self._likeness += likeness(row.response, text)
+        self.answers.append(
+            {
+                "instruction": row.instruction,
+                "expected": row.response,
+                "answer": text,
+                "exact": written.is_finished and is_exact(row.response, text),
+            }
+        )
+
+
+def _rows(job: Job, checkpoint: Path) -> tuple[str, list[Row]]:
+    """The name of what is evaluated on, and its rows."""
+    limit = job.params.integer("limit", 1_000, 1, 1_000_000)
+    benchmark = job.payload.get("benchmark")
+    if benchmark and benchmark.startswith(builtin_tasks.PREFIX):
+        return benchmark, _builtin_rows(benchmark, min(limit, _BUILTIN_ROWS))
+    path = job.input("benchmark") if benchmark else checkpoint / "heldout.parquet"
+    if not path.exists():
+        raise FatalError("the checkpoint has no heldout.parquet, and the job names no benchmark")
+    name = benchmark or f"{job.payload['checkpoint_id']}/heldout.parquet"
+    rows = list(islice(read_rows(Dataset(path)), limit))
+    if not rows:
+        raise FatalError(f"{name} has no rows to evaluate on")
+    return name, rows
+
+
+def _builtin_rows(name: str, count: int) -> list[Row]:
+    """Instructions that a training may have seen: a small task has no others."""
+    rows = []
+    for instruction in islice(builtin_tasks.instructions(name, _BENCHMARK_SEED), count):
+        right = right_answer(instruction)
+        if right:
+            rows.append(Row(instruction, right.answer))
+    return rows

@@ -1,0 +1,194 @@
+"""The generate handler: instruction/response pairs from a teacher into raw.parquet.
+
+The teacher writes whole pairs; or `params.prompts` (a dataset, or builtin:<name>) gives the
+instructions and the teacher only answers them, which a small model can do too.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+from . import builtin_tasks
+from .concurrently import concurrently
+from .datasets import INSTRUCTION_NAMES, Dataset, describe_columns, texts
+from .failures import FatalError
+from .job import Job, report_progress
+from .patience import Patience, ask_for_answer
+from .rows_file import RowsFile
+from .teachers import Brief, Pair, Teacher, Unusable, find_teacher
+
+SCHEMA = pa.schema(
+    {
+        "instruction": pa.string(),
+        "response": pa.string(),
+        "topic": pa.string(),
+        "teacher": pa.string(),
+        "model": pa.string(),
+        "prompt_tokens": pa.int64(),
+        "completion_tokens": pa.int64(),
+    }
+)
+_PROMPTS_AT_ONCE = 1_000
+_AVOIDED = 20
+"""So many of the newest instructions are shown to the teacher, lest it repeat itself."""
+
+
+def generate(job: Job) -> dict[str, Any]:
+    """Exactly `size` rows, no instruction twice where the teacher writes them.
+
+    Params: prompts, seed, max_unusable, and those of the teacher (endpoint_teacher.py).
+    """
+    return asyncio.run(_generate(job))
+
+
+async def _generate(job: Job) -> dict[str, Any]:
+    started = time.monotonic()
+    size = int(job.payload["size"])
+    name = str(job.payload["teacher"])
+    patience = Patience(job.params.integer("max_unusable", max(20, size), 0, 10**9))
+    teacher = find_teacher(job, name)
+
+    def metrics() -> dict[str, Any]:
+        return {
+            "tokens_generated": teacher.usage.completion_tokens,
+            "prompt_tokens": teacher.usage.prompt_tokens,
+            "teacher_model": name,
+            "unusable_answers": patience.unusable,
+            "duration_sec": round(time.monotonic() - started, 3),
+        }
+
+    source = _answered(job, teacher, patience) if "prompts" in job.params else None
+    batches = source or _written(job, teacher, patience)
+    try:
+        with RowsFile(job.output_dir / "raw.parquet", SCHEMA) as file:
+            async with aclosing(batches):
+                async for pairs in batches:
+                    for pair in pairs[: size - file.num_rows]:
+                        file.add(_row(pair, name))
+                    report_progress(file.num_rows / size, metrics())
+                    if file.num_rows == size:
+                        break
+    finally:
+        await teacher.close()
+    print(f"{size} rows by {name}, {teacher.usage.completion_tokens} tokens")
+    if patience.unusable:
+        print(f"asked again for {patience.unusable} unusable answers: {patience}")
+    return {
+        "result": {
+            "dataset_id": job.output_ids["dataset_id"],
+            "dataset_uri": job.uri("raw.parquet"),
+            "num_rows": size,
+            "schema": {"columns": describe_columns(SCHEMA)},
+            "tokens_estimated": teacher.usage.is_estimated,
+        },
+        "metrics": metrics(),
+    }
+
+
+async def _written(
+    job: Job, teacher: Teacher, patience: Patience
+) -> AsyncGenerator[list[Pair], None]:
+    """Pairs by the teacher, `size` in all, none with an instruction that was there before."""
+    payload = job.payload
+    brief = Brief(payload["task"], payload.get("domain"), payload.get("style"))
+    wanted = int(payload["size"])
+    newest: deque[str] = deque(maxlen=_AVOIDED)
+    seen: set[str] = set()
+
+    async def call(count: int) -> list[Pair]:
+        try:
+            return await teacher.pairs(brief, count, list(newest))
+        except Unusable as error:
+            patience.bear(str(error))
+            return []
+
+    may_repeat = payload["teacher"].startswith(builtin_tasks.PREFIX)
+    while wanted > 0:
+        calls = (call(count) for count in _portions(wanted, teacher.pairs_per_call))
+        async with aclosing(concurrently(calls, teacher.concurrency)) as answers:
+            async for pairs in answers:
+                fresh = []
+                for pair in pairs:
+                    if pair.instruction in seen and not may_repeat:
+                        patience.bear("it repeated an instruction")
+                        continue
+                    if not may_repeat:
+                        seen.add(pair.instruction)
+                    newest.append(pair.instruction)
+                    fresh.append(pair)
+                wanted -= len(fresh)
+                yield fresh
+
+
+async def _answered(
+    job: Job, teacher: Teacher, patience: Patience
+) -> AsyncGenerator[list[Pair], None]:
+    """The teacher's answers to given instructions, until these run out."""
+    size = wanted = int(job.payload["size"])
+    prompts = _prompts(job)
+
+    async def call(instruction: str) -> Pair | None:
+        try:
+            answer = await ask_for_answer(teacher, instruction, patience)
+        except Unusable:
+            return None
+        if answer is None:
+            return None
+        return Pair(
+            instruction,
+            answer.text,
+            None,
+            answer.model,
+            answer.prompt_tokens,
+            answer.completion_tokens,
+        )
+
+    # As many at a time as rows are missing: an answer too many would have to be paid for.
+    while wanted > 0 and (next_ones := list(islice(prompts, min(wanted, _PROMPTS_AT_ONCE)))):
+        calls = map(call, next_ones)
+        async with aclosing(concurrently(calls, teacher.concurrency)) as pairs:
+            async for pair in pairs:
+                if pair:
+                    wanted -= 1
+                    yield [pair]
+    if wanted > 0:
+        raise FatalError(f"the prompts ran out after {size - wanted} of {size} rows")
+
+
+def _prompts(job: Job) -> Iterator[str]:
+    name = job.params.text("prompts") or ""
+    if name.startswith(builtin_tasks.PREFIX):
+        # With unanswerable ones left out, as many again must do.
+        seed = job.params.integer("seed", 0, 0, 2**63 - 1)
+        return islice(builtin_tasks.instructions(name, seed), 2 * int(job.payload["size"]) + 20)
+    dataset = Dataset(job.input("prompts"))
+    return (
+        text
+        for table in dataset.batches()
+        for text in texts(table, INSTRUCTION_NAMES)
+        if text.strip()
+    )
+
+
+def _portions(total: int, most: int) -> Iterator[int]:
+    while total > 0:
+        yield min(total, most)
+        total -= most
+
+
+def _row(pair: Pair, teacher: str) -> dict[str, Any]:
+    return {
+        "instruction": pair.instruction,
+        "response": pair.response,
+        "topic": pair.topic,
+        "teacher": teacher,
+        "model": pair.model,
+        "prompt_tokens": pair.prompt_tokens,
+        "completion_tokens": pair.completion_tokens,
+    }

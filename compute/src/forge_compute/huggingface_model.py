@@ -1,0 +1,121 @@
+"""Causal language models of Hugging Face's form, through transformers."""
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from .failures import FatalError, TransientError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+_DEFAULT_CONTEXT = 2_048
+
+
+class HuggingFaceModel:
+    """A folder below FORGE_MODELS_DIR, or a model of the hub.
+
+    Code that a model brings along is never run.
+    """
+
+    default_lr = 5e-5
+
+    def __init__(
+        self, name: str, module: "PreTrainedModel", tokenizer: "PreTrainedTokenizerBase"
+    ) -> None:
+        if tokenizer.eos_token_id is None:
+            raise FatalError(f"the tokenizer of {name} has no token that ends a text")
+        self.name = name
+        self.module = module
+        self.end = int(tokenizer.eos_token_id)
+        self.architecture = type(module).__name__
+        self.context = int(getattr(module.config, "max_position_embeddings", _DEFAULT_CONTEXT))
+        self._tokenizer = tokenizer
+
+    @classmethod
+    def create(cls, name: str) -> "HuggingFaceModel":
+        transformers = _transformers(name)
+        source = _local_folder(name) or name
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(source)
+            module = transformers.AutoModelForCausalLM.from_pretrained(source, dtype="float32")
+        except (OSError, ValueError) as error:
+            if _is_of_the_network(error):
+                raise TransientError(f"model {name} can't be fetched: {error}") from error
+            raise FatalError(f"there is no usable model {name}: {error}") from error
+        return cls(name, module, tokenizer)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], folder: Path) -> "HuggingFaceModel":
+        transformers = _transformers(config["base_model"])
+        shape = dict(config["huggingface"])
+        architecture = transformers.AutoConfig.for_model(shape.pop("model_type"), **shape)
+        module = transformers.AutoModelForCausalLM.from_config(architecture)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder / "tokenizer")
+        return cls(config["base_model"], module, tokenizer)
+
+    def prompt(self, messages: list[dict[str, str]]) -> list[int]:
+        """By the model's own chat template; where it has none, the contents line by line."""
+        if self._tokenizer.chat_template:
+            text = self._tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=True
+            )
+            return self._encode(str(text))
+        return self._encode("".join(f"{message['content']}\n" for message in messages))
+
+    def response(self, text: str) -> list[int]:
+        return [*self._encode(text), self.end]
+
+    def decode(self, tokens: list[int]) -> str:
+        return str(self._tokenizer.decode(tokens, skip_special_tokens=True))
+
+    def logits(
+        self,
+        ids: Tensor,
+        cache: Any = None,  # noqa: ANN401 - a class of transformers' own
+        keep: bool = False,
+    ) -> tuple[Tensor, Any]:
+        output = self.module(input_ids=ids, past_key_values=cache, use_cache=keep)
+        return output.logits, output.past_key_values if keep else None
+
+    def config(self) -> dict[str, Any]:
+        shape = self.module.config.to_dict()
+        return {"kind": "huggingface", "base_model": self.name, "huggingface": shape}
+
+    def save_tokenizer(self, folder: Path) -> None:
+        self._tokenizer.save_pretrained(folder)
+
+    def _encode(self, text: str) -> list[int]:
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def _transformers(name: str) -> Any:  # noqa: ANN401 - the module
+    try:
+        import transformers
+    except ModuleNotFoundError as error:
+        message = f"model {name} needs transformers: pip install forge-compute[huggingface]"
+        raise FatalError(message) from error
+    return transformers
+
+
+def _is_of_the_network(error: BaseException) -> bool:
+    """Whether a connection stands at the bottom of it: transformers says OSError to everything."""
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, ConnectionError | TimeoutError | socket.gaierror):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
+
+
+def _local_folder(name: str) -> Path | None:
+    root = os.environ.get("FORGE_MODELS_DIR")
+    if not root:
+        return None
+    folder = (Path(root) / name).resolve()
+    if not folder.is_relative_to(Path(root).resolve()):
+        raise FatalError(f"model {name} is not below FORGE_MODELS_DIR")
+    return folder if folder.is_dir() else None

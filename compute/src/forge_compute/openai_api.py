@@ -1,0 +1,221 @@
+"""An OpenAI-compatible HTTP server before one model."""
+
+import json
+import sys
+import time
+import uuid
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from .completion_request import BadRequest, CompletionRequest, read_request
+from .language_model import LanguageModel
+from .serving import Busy, Finish, ModelQueue
+
+BODY_LIMIT = 2**20
+_IDLE_S = 60.0
+_LENGTH_DIGITS = 18
+
+
+class ApiServer(ThreadingHTTPServer):
+    """Bound at once, so that its port is known; it listens once `server_activate` is called."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, host: str, port: int, name: str, model: LanguageModel) -> None:
+        self.model_name = name
+        self.model = model
+        self.queue = ModelQueue(model)
+        self.started = int(time.time())
+        super().__init__((host, port), _Connection, bind_and_activate=False)
+        self.server_bind()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """One line for a connection that broke, where socketserver prints a trace."""
+        print(f"connection of {client_address}: {sys.exception()!r}")
+
+
+class _Connection(BaseHTTPRequestHandler):
+    server: ApiServer
+    protocol_version = "HTTP/1.1"
+    server_version = "forge"
+    sys_version = ""
+    timeout = _IDLE_S
+
+    def do_GET(self) -> None:
+        name = self.server.model_name
+        card = {
+            "id": name,
+            "object": "model",
+            "created": self.server.started,
+            "owned_by": "forge",
+        }
+        match self.path.split("?")[0]:
+            case "/health":
+                self._send(200, {"status": "ok", "model": name})
+            case "/v1/models":
+                self._send(200, {"object": "list", "data": [card]})
+            case path if path == f"/v1/models/{name}":
+                self._send(200, card)
+            case _:
+                self._not_found()
+
+    def do_POST(self) -> None:
+        path = self.path.split("?")[0]
+        if path not in ("/v1/chat/completions", "/v1/completions"):
+            self._not_found()
+            return
+        try:
+            wanted = read_request(
+                self._body(),
+                path == "/v1/chat/completions",
+                self.server.model_name,
+                self.server.model,
+            )
+            self.server.queue.submit(wanted.request)
+        except BadRequest as error:
+            self._refuse(error.status, str(error), error.param, error.code)
+            return
+        except Busy:
+            self._refuse(503, "too many requests wait already", code="overloaded", retry_after="1")
+            return
+        try:
+            (self._stream if wanted.is_streamed else self._answer)(_Form(self.server, wanted))
+        except OSError:  # the asker is gone
+            self.close_connection = True
+        finally:
+            wanted.request.abandon()
+
+    def _body(self) -> bytes:
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or len(length) > _LENGTH_DIGITS:
+            self.close_connection = True
+            raise BadRequest("a Content-Length is needed", status=411)
+        if int(length) > BODY_LIMIT:
+            self.close_connection = True
+            raise BadRequest(f"the body is larger than {BODY_LIMIT} bytes", status=413)
+        return self.rfile.read(int(length))
+
+    def _answer(self, form: "_Form") -> None:
+        text = ""
+        for piece in form.wanted.request.pieces():
+            if isinstance(piece, Finish):
+                if piece.reason == "error":
+                    self._refuse(500, "the model failed")
+                else:
+                    self._send(200, form.whole(text, piece))
+            else:
+                text += piece
+
+    def _stream(self, form: "_Form") -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for piece in form.wanted.request.pieces():
+            for event in form.events(piece):
+                self._send_event(json.dumps(event))
+        self._send_event("[DONE]")
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _send_event(self, text: str) -> None:
+        data = f"data: {text}\n\n".encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _send(self, status: int, content: dict[str, Any], retry_after: str | None = None) -> None:
+        data = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        if retry_after:
+            self.send_header("Retry-After", retry_after)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(data)
+
+    def _refuse(
+        self,
+        status: int,
+        message: str,
+        param: str | None = None,
+        code: str | None = None,
+        retry_after: str | None = None,
+    ) -> None:
+        self._send(status, error_body(status, message, param, code), retry_after)
+
+    def _not_found(self) -> None:
+        self.close_connection = True  # a body, if there is one, stays unread
+        self._refuse(404, f"there is no {self.command} {self.path}")
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What http.server itself refuses, in the same form as all else."""
+        self.close_connection = True
+        self._refuse(code, message or HTTPStatus(code).phrase)
+
+    def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
+        if self.path != "/health":
+            super().log_request(code, size)
+
+
+class _Form:
+    """An answer in OpenAI's form."""
+
+    def __init__(self, server: ApiServer, wanted: CompletionRequest) -> None:
+        self.wanted = wanted
+        self._is_first = True
+        kind = "chat.completion" if wanted.is_chat else "text_completion"
+        is_chat_chunk = wanted.is_chat and wanted.is_streamed
+        self._head = {
+            "id": f"{'chatcmpl' if wanted.is_chat else 'cmpl'}-{uuid.uuid4().hex}",
+            "object": f"{kind}.chunk" if is_chat_chunk else kind,
+            "created": int(time.time()),
+            "model": server.model_name,
+        }
+
+    def whole(self, text: str, finish: Finish) -> dict[str, Any]:
+        if self.wanted.is_chat:
+            choice: dict[str, Any] = {"message": {"role": "assistant", "content": text}}
+        else:
+            choice = {"text": text}
+        choice |= {"index": 0, "finish_reason": finish.reason, "logprobs": None}
+        return {**self._head, "choices": [choice], "usage": self._usage(finish)}
+
+    def events(self, piece: str | Finish) -> list[dict[str, Any]]:
+        """What one piece of the text, or its end, is as server-sent events."""
+        if isinstance(piece, str):
+            return [self._chunk(piece, None)]
+        if piece.reason == "error":
+            return [error_body(500, "the model failed")]
+        events = [self._chunk("", piece.reason)]
+        if self.wanted.sends_usage:
+            events.append({**self._head, "choices": [], "usage": self._usage(piece)})
+        return events
+
+    def _chunk(self, text: str, reason: str | None) -> dict[str, Any]:
+        choice: dict[str, Any] = {"index": 0, "finish_reason": reason, "logprobs": None}
+        if self.wanted.is_chat:
+            role = {"role": "assistant"} if self._is_first else {}
+            choice["delta"] = {**role, **({"content": text} if text else {})}
+        else:
+            choice["text"] = text
+        self._is_first = False
+        return {**self._head, "choices": [choice]}
+
+    def _usage(self, finish: Finish) -> dict[str, int]:
+        prompt = len(self.wanted.request.prompt)
+        return {
+            "prompt_tokens": prompt,
+            "completion_tokens": finish.completion_tokens,
+            "total_tokens": prompt + finish.completion_tokens,
+        }
+
+
+def error_body(
+    status: int, message: str, param: str | None = None, code: str | None = None
+) -> dict[str, Any]:
+    kind = "invalid_request_error" if status < 500 else "server_error"
+    return {"error": {"message": message, "type": kind, "param": param, "code": code}}

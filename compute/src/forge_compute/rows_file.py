@@ -1,0 +1,43 @@
+"""Writing rows to parquet as they come."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .datasets import BATCH_ROWS
+
+
+class RowsFile:
+    """A parquet file of one schema; at most BATCH_ROWS rows wait in memory."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._writer = pq.ParquetWriter(path, schema)
+        self._waiting: list[dict[str, Any]] = []
+        self.num_rows = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        self._waiting.append(row)
+        self.num_rows += 1
+        if len(self._waiting) == BATCH_ROWS:
+            self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None and self._waiting:
+            self._flush()
+        self._writer.close()
+
+    def _flush(self) -> None:
+        self._writer.write_table(pa.Table.from_pylist(self._waiting, schema=self._schema))
+        self._waiting = []

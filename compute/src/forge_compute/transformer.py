@@ -1,0 +1,89 @@
+"""The builtin models: a small decoder-only transformer."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Cache = list[tuple[Tensor, Tensor]]
+"""Keys and values of the positions already read, one pair for each layer."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    vocabulary: int
+    context: int
+    """Longest sequence, in tokens."""
+    width: int
+    layers: int
+    heads: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Transformer(nn.Module):
+    """Token ids (batch, length) to logits (batch, length, vocabulary)."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.tokens = nn.Embedding(shape.vocabulary, shape.width)
+        self.positions = nn.Embedding(shape.context, shape.width)
+        self.blocks = nn.ModuleList(Block(shape.width, shape.heads) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width)
+        # By the width: the 0.02 that is usual for wide models makes narrow ones learn late.
+        std = 0.5 / math.sqrt(shape.width)
+        self.apply(lambda module: _initialise(module, std))
+
+    def forward(self, ids: Tensor, cache: Cache | None = None) -> Tensor:
+        """With a cache, `ids` go on from it, and it grows by them."""
+        start = cache[0][0].shape[2] if cache else 0
+        places = torch.arange(start, start + ids.shape[1], device=ids.device)
+        hidden = self.tokens(ids) + self.positions(places)
+        for layer, block in enumerate(self.blocks):
+            hidden = block(hidden, cache, layer)
+        return functional.linear(self.norm(hidden), self.tokens.weight)
+
+
+class Block(nn.Module):
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.attention_norm = nn.LayerNorm(width)
+        self.attention_in = nn.Linear(width, 3 * width)
+        self.attention_out = nn.Linear(width, width)
+        self.mlp_norm = nn.LayerNorm(width)
+        self.mlp_in = nn.Linear(width, 4 * width)
+        self.mlp_out = nn.Linear(4 * width, width)
+
+    def forward(self, hidden: Tensor, cache: Cache | None, layer: int) -> Tensor:
+        hidden = hidden + self._attend(self.attention_norm(hidden), cache, layer)
+        inner: Tensor = self.mlp_out(functional.gelu(self.mlp_in(self.mlp_norm(hidden))))
+        return hidden + inner
+
+    def _attend(self, hidden: Tensor, cache: Cache | None, layer: int) -> Tensor:
+        batch, length, width = hidden.shape
+        parts = self.attention_in(hidden).view(batch, length, 3, self.heads, width // self.heads)
+        query, key, value = parts.permute(2, 0, 3, 1, 4)
+        if cache is not None:
+            if layer < len(cache):
+                key = torch.cat((cache[layer][0], key), dim=2)
+                value = torch.cat((cache[layer][1], value), dim=2)
+                cache[layer] = (key, value)
+            else:
+                cache.append((key, value))
+        # After a first read, new tokens come one by one: each may see all that stands before it.
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=length > 1)
+        joined: Tensor = self.attention_out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return joined
+
+
+def _initialise(module: nn.Module, std: float) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=std)
+    if isinstance(module, nn.Linear):
+        nn.init.zeros_(module.bias)

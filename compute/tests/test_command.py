@@ -1,0 +1,107 @@
+"""python -m forge_compute as the agent runs it; which failures it calls transient."""
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compute_support import write_job, write_rows
+
+from forge_compute.failures import FatalError, TransientError, is_transient
+
+ROWS = [{"instruction": "What is 1 + 1?", "response": "2"}]
+
+
+def _run(
+    folder: Path,
+    job_type: str,
+    payload: dict[str, Any],
+    without: tuple[str, ...] = (),
+    **fields: Any,  # noqa: ANN401
+) -> tuple[int, dict[str, Any], str]:
+    """Exit code, result file and log; `without` are modules that can't be imported."""
+    env = write_job(folder, job_type, payload, **fields)
+    # A module of that name which says that there is none, before the real one on the path.
+    for name in without:
+        (folder / f"{name}.py").write_text(
+            f"raise ModuleNotFoundError('no {name}', name={name!r})\n"
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "forge_compute", job_type],
+        env={**os.environ, **env, "PYTHONPATH": ":".join([str(folder), *sys.path])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    result = json.loads((folder / "result.json").read_text())
+    return done.returncode, result, done.stdout + done.stderr
+
+
+def test_audits_without_torch_and_adds_the_commit(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "rows.parquet", ROWS)
+    code, result, _ = _run(
+        tmp_path,
+        "audit",
+        {"dataset_uri": "forge://x"},
+        without=("torch",),
+        inputs={"dataset_uri": str(path)},
+        git_commit="abc",
+    )
+    assert code == 0
+    assert result["result"]["git_commit"] == "abc"
+    assert (tmp_path / "output" / "scored.parquet").is_file()
+    assert json.loads((tmp_path / "progress").read_text())["progress"] == 1
+
+
+@pytest.mark.parametrize(
+    ("job_type", "payload", "error"),
+    [
+        ("audit", {"dataset_uri": "x"}, "dataset x is not known to the control plane"),
+        ("audit", {}, "the job names no dataset_uri"),
+        ("train", {"model": "builtin:tiny"}, "train needs PyTorch: pip install forge-compute["),
+        ("paint", {}, "there is no handler for 'paint', only for generate, audit, "),
+    ],
+)
+def test_fatal_failures_say_why(
+    tmp_path: Path, job_type: str, payload: dict[str, Any], error: str
+) -> None:
+    code, result, log = _run(tmp_path, job_type, payload, without=("torch",))
+    assert code == 1
+    assert error in result["error"]
+    assert f"fatal: {error}" in log
+    assert "Traceback" not in log
+
+
+def test_a_lost_teacher_is_transient_and_a_lost_file_is_not(tmp_path: Path) -> None:
+    payload = {"task": "ask", "size": 1, "teacher": "big"}
+    teachers = {"big": {"base_url": "http://127.0.0.1:9/v1"}}
+    params = {"retries": 0}
+    code, result, _ = _run(tmp_path, "generate", payload, teachers=teachers, params=params)
+    assert (code, result) == (75, {"error": "APIConnectionError: Connection error."})
+    inputs = {"dataset_uri": str(tmp_path / "gone")}
+    code, result, log = _run(tmp_path, "audit", {}, inputs=inputs)
+    assert code == 1
+    assert "FileNotFoundError" in result["error"]
+    assert "Traceback" in log
+
+
+@pytest.mark.parametrize(
+    ("error", "transient"),
+    [
+        (FatalError("x"), False),
+        (TransientError("x"), True),
+        (FileNotFoundError(errno.ENOENT, "x"), False),
+        (PermissionError(errno.EACCES, "x"), False),
+        (OSError(errno.ENOSPC, "x"), True),
+        (ConnectionResetError(), True),
+        (TimeoutError(), True),
+        (MemoryError(), True),
+        (ValueError("x"), False),
+    ],
+)
+def test_what_another_try_may_mend(error: Exception, transient: bool) -> None:
+    assert is_transient(error) is transient

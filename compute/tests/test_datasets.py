@@ -1,0 +1,41 @@
+"""Which file of a folder is a dataset, and in which forms it may come."""
+
+from pathlib import Path
+
+import pytest
+from compute_support import write_rows
+
+from forge_compute.datasets import Dataset
+from forge_compute.failures import FatalError
+from forge_compute.rows import read_rows
+
+ROWS = [{"instruction": "What is 1 + 1?", "response": "2"}]
+
+
+def test_prefers_the_most_refined_file(tmp_path: Path) -> None:
+    for name in ("raw", "other", "scored", "sft"):
+        write_rows(tmp_path / f"{name}.parquet", ROWS)
+    for name in ("sft", "scored", "raw", "other"):
+        assert Dataset(tmp_path).path.name == f"{name}.parquet"
+        (tmp_path / f"{name}.parquet").unlink()
+    with pytest.raises(FatalError, match="no file of the kinds"):
+        Dataset(tmp_path)
+
+
+def test_does_not_guess_between_files(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_rows(tmp_path / f"{name}.parquet", ROWS)
+    with pytest.raises(FatalError, match=r"2 \.parquet files"):
+        Dataset(tmp_path)
+
+
+def test_reads_csv_with_quoted_lines(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('instruction,response\n"Say\nhello, please.",hello\nWhat is 1 + 1?,2\n')
+    assert Dataset(path).num_rows == 2
+    assert [row.response for row in read_rows(Dataset(path))] == ["hello", "2"]
+    path.write_text("")
+    assert Dataset(path).num_rows == 0
+    path.write_text("a,b\n1,2\n1,2,3\n")
+    with pytest.raises(FatalError, match="not readable csv"):
+        Dataset(path)

@@ -1,0 +1,249 @@
+"""The deploy handler as a process of its own, asked by the official client."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from compute_support import make_job, read, write_job, write_rows
+
+pytest.importorskip("torch")
+
+from forge_compute.generate import generate
+from forge_compute.language_model import load_model
+from forge_compute.serving import Busy, Finish, ModelQueue, Request
+from forge_compute.train import train
+
+LINE = "The lazy dög, then."
+ROWS = [{"instruction": f"Say it {number}.", "response": LINE} for number in range(48)]
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that has learned one line by heart."""
+    folder = tmp_path_factory.mktemp("checkpoint")
+    os.environ["FORGE_PROGRESS"] = str(folder / "progress")
+    path = write_rows(folder / "rows.parquet", ROWS)
+    payload = {"dataset_id": "ds", "model": "builtin:tiny", "epochs": 40}
+    params = {"batch_size": 16, "seed": 1}
+    train(make_job(folder, "train", payload, inputs={"dataset_id": path}, params=params))
+    return folder / "output"
+
+
+@pytest.fixture(scope="module")
+def url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("deployment")
+    inputs = {"checkpoint_id": str(checkpoint)}
+    env = write_job(folder, "deploy", {"checkpoint_id": "ckpt_1"}, inputs=inputs)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    address = {"FORGE_HOST": "127.0.0.1", "FORGE_PORT": str(port), "FORGE_DEPLOYMENT_ID": "dep_1"}
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "forge_compute", "deploy"],
+            env={**os.environ, **env, **address, "PYTHONPATH": ":".join(sys.path)},
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield _until_healthy(f"http://127.0.0.1:{port}", process, folder / "log")
+        config = json.loads((folder / "output" / "config.json").read_text())
+        assert config["inference_url"] == f"http://127.0.0.1:{port}/v1"
+        result = json.loads((folder / "result.json").read_text())["result"]
+        assert (result["deployment_id"], result["model"]) == ("dep_1", "dep_1")
+    finally:
+        process.terminate()
+        assert process.wait(10) == -signal.SIGTERM
+
+
+def _until_healthy(base: str, process: "subprocess.Popen[bytes]", log: Path) -> str:
+    for _ in range(300):
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(f"{base}/health") as answer:
+                assert json.load(answer)["status"] == "ok"
+            return base
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+@pytest.fixture
+def client(url: str) -> Iterator[openai.OpenAI]:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+        yield client
+
+
+def _ask(text: str = "Say it 3.") -> list[Any]:
+    return [{"role": "system", "content": "Be kind."}, {"role": "user", "content": text}]
+
+
+def test_answers_the_official_client(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == ["dep_1"]
+    assert client.models.retrieve("dep_1").owned_by == "forge"
+    whole = client.chat.completions.create(model="dep_1", messages=_ask())
+    assert whole.choices[0].message.content == LINE
+    assert whole.choices[0].finish_reason == "stop"
+    assert whole.usage
+    assert whole.usage.prompt_tokens == len("Say it 3.") + 2
+    assert whole.usage.completion_tokens == len(LINE.encode())
+    plain = client.completions.create(model="dep_1", prompt="Say it 3.", max_tokens=8)
+    assert (plain.choices[0].text, plain.choices[0].finish_reason) == (LINE[:8], "length")
+    stopped = client.chat.completions.create(
+        model="dep_1", messages=_ask(), stop=["gone", "ög, "], temperature=0.1, seed=5
+    )
+    assert (stopped.choices[0].message.content, stopped.choices[0].finish_reason) == (
+        "The lazy d",
+        "stop",
+    )
+
+
+def test_streams_to_the_official_client(client: openai.OpenAI) -> None:
+    chunks = list(
+        client.chat.completions.create(
+            model="dep_1",
+            messages=_ask(),
+            stream=True,
+            stream_options={"include_usage": True},
+            stop=["lazz", "then?"],
+        )
+    )
+    texts = [chunk.choices[0].delta.content for chunk in chunks if chunk.choices]
+    assert len(texts) > 10
+    assert "".join(text or "" for text in texts) == LINE
+    assert "\ufffd" not in "".join(text or "" for text in texts)
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert chunks[-2].choices[0].finish_reason == "stop"
+    assert chunks[-1].usage
+    assert chunks[-1].usage.completion_tokens == len(LINE.encode())
+    plain = client.completions.create(model="dep_1", prompt="Say it 3.", stream=True)
+    assert "".join(chunk.choices[0].text for chunk in plain) == LINE
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "param"),
+    [
+        ({"model": "gpt-9"}, 404, "model"),
+        ({"messages": []}, 400, "messages"),
+        ({"messages": [{"role": "user", "content": 3}]}, 400, "messages[0].content"),
+        ({"messages": [{"role": "user", "content": "\ud800"}]}, 400, "messages[0]"),
+        ({"messages": [{"role": "user", "content": "x" * 300}]}, 400, "messages"),
+        ({"max_tokens": 0}, 400, "max_tokens"),
+        ({"temperature": 3}, 400, "temperature"),
+        ({"temperature": "hot"}, 400, "temperature"),
+        ({"stop": [""]}, 400, "stop"),
+        ({"n": 2}, 400, "n"),
+        ({"response_format": {"type": "json_object"}}, 400, "response_format"),
+    ],
+)
+def test_refuses_in_openais_form(url: str, change: dict[str, Any], status: int, param: str) -> None:
+    body = {"model": "dep_1", "messages": _ask(), **change}
+    assert _refusal(f"{url}/v1/chat/completions", json.dumps(body).encode()) == (status, param)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/chat/completions", b"{", 400),
+        ("/v1/chat/completions", b"[]", 400),
+        ("/v1/chat/completions", b"[" * 100_000, 400),
+        ("/v1/chat/completions", b" " * (2**20 + 1), 413),
+        ("/v1/completions", b'{"model": "dep_1", "prompt": ["a", "b"]}', 400),
+        ("/v1/embeddings", b"{}", 404),
+    ],
+)
+def test_refuses_what_is_no_request(url: str, path: str, body: bytes, status: int) -> None:
+    assert _refusal(f"{url}{path}", body)[0] == status
+
+
+def _refusal(url: str, body: bytes) -> tuple[int, str | None]:
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        urllib.request.urlopen(urllib.request.Request(url, body))
+    error = json.load(caught.value)["error"]
+    assert error["message"]
+    assert error["type"] == "invalid_request_error"
+    return caught.value.code, error["param"]
+
+
+def test_takes_many_at_once_and_askers_that_leave(url: str, client: openai.OpenAI) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    body = json.dumps({"model": "dep_1", "messages": _ask(), "stream": True}).encode()
+    for _ in range(5):
+        with socket.create_connection((host, int(port))) as leaver:
+            head = f"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            leaver.sendall(head.encode() + body)
+    answers: list[str | None] = []
+
+    def ask() -> None:
+        whole = client.chat.completions.create(model="dep_1", messages=_ask())
+        answers.append(whole.choices[0].message.content)
+
+    threads = [threading.Thread(target=ask) for _ in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [LINE] * 12
+
+
+def test_the_queue_is_bounded(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release, begun = threading.Event(), threading.Event()
+    model = load_model(checkpoint)
+    prompt = model.prompt([{"role": "user", "content": "Say it 3."}])
+    logits = model.logits
+
+    def slow(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401
+        begun.set()
+        assert release.wait(10)
+        return logits(*arguments, **named)
+
+    monkeypatch.setattr(model, "logits", slow)
+    waiting = ModelQueue(model, length=1)
+    first, second, third = (Request(prompt, 3, 0.0, []) for _ in range(3))
+    waiting.submit(first)
+    assert begun.wait(10)  # it left the queue
+    waiting.submit(second)
+    with pytest.raises(Busy):
+        waiting.submit(third)
+    release.set()
+    assert list(second.pieces()) == ["T", "h", "e", Finish("length", 3)]
+
+
+def test_a_failure_of_the_model_ends_one_request_only(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = load_model(checkpoint)
+    queue = ModelQueue(model)
+    failing, sound = (Request(tokens, 1, 0.0, []) for tokens in ([9_999], [1, 2]))
+    queue.submit(failing)
+    queue.submit(sound)
+    assert list(failing.pieces()) == [Finish("error", 0)]
+    assert len(list(sound.pieces())) == 2
+
+
+def test_a_deployment_can_teach(url: str, tmp_path: Path) -> None:
+    prompts = write_rows(tmp_path / "prompts.parquet", ROWS)
+    job = make_job(
+        tmp_path,
+        "generate",
+        {"task": "repeat", "size": 20, "teacher": "dep_1"},
+        params={"prompts": "ds_1"},
+        inputs={"prompts": prompts},
+        teachers={"*": {"base_url": f"{url}/v1"}},
+    )
+    content = generate(job)
+    rows = read(tmp_path / "output" / "raw.parquet")
+    assert {row["response"] for row in rows} == {LINE}
+    assert content["metrics"]["tokens_generated"] == 20 * len(LINE.encode())

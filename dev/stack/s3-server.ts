@@ -1,0 +1,75 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { cacheDir } from "./paths";
+import { ManagedProcess } from "./process";
+import type { Say } from "./say";
+import { freePorts, waitFor } from "./wait";
+
+const VERSION = "1.7.0";
+
+/** The gateway's program: built with Go, once, into the cache. */
+async function s3Binary(say: Say): Promise<string> {
+  const directory = join(cacheDir(), `versitygw-${VERSION}`);
+  const binary = join(directory, "versitygw");
+  if (existsSync(binary)) return binary;
+  say("Building an S3 server with Go, once: about a minute …");
+  mkdirSync(directory, { recursive: true });
+  await promisify(execFile)(
+    "go",
+    ["install", "-trimpath", `github.com/versity/versitygw/cmd/versitygw@v${VERSION}`],
+    { env: { ...process.env, GOBIN: directory } },
+  );
+  return binary;
+}
+
+/** A real S3 server, for tests: the Versity gateway over a directory. */
+export class S3Server {
+  readonly accessKeyId = "forge-test";
+  readonly secretAccessKey = "forge-test-secret";
+  process!: ManagedProcess;
+
+  private constructor(
+    private readonly home: string,
+    private readonly program: string,
+    private readonly port: number,
+  ) {}
+
+  static async start(home: string, say: Say): Promise<S3Server> {
+    const program = await s3Binary(say);
+    const [port = 0] = await freePorts(1);
+    const server = new S3Server(home, program, port);
+    await server.start();
+    return server;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Each folder in it is a bucket, each file in that an object. */
+  get directory(): string {
+    return join(this.home, "buckets");
+  }
+
+  /** Again, after a stop: at the same address, with the same buckets. */
+  async start(): Promise<void> {
+    const iam = join(this.home, "iam");
+    for (const folder of [this.directory, iam]) mkdirSync(folder, { recursive: true });
+    this.process = ManagedProcess.start({
+      name: "s3",
+      program: this.program,
+      args: ["--port", `127.0.0.1:${this.port}`, "--iam-dir", iam, "posix", this.directory],
+      env: {
+        ...process.env,
+        ROOT_ACCESS_KEY: this.accessKeyId,
+        ROOT_SECRET_KEY: this.secretAccessKey,
+      },
+      logFile: join(this.home, "s3.log"),
+    });
+    await waitFor("the S3 server", () => fetch(this.endpoint).then(() => true), {
+      process: this.process,
+    });
+  }
+}

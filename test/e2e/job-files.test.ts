@@ -1,0 +1,338 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Answer } from "../../dev/api-client";
+import { logOf } from "../support/agent-jobs";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
+import type { HandedJob, TestWorker } from "../support/test-worker";
+
+/** Log, uploads, checkpoints and inputs of a running attempt, over HTTP. */
+const MAX_LOG = 100_000;
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_MAX_LOG_BYTES: String(MAX_LOG), FORGE_CANCEL_GRACE_S: "60" });
+  worker = await forge.worker("w");
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+interface Handed extends HandedJob {
+  inputs: { param: string; files?: { path: string; url: string; size_bytes: number }[] }[];
+  resume_from: { name: string; url: string; attempt: number } | null;
+}
+
+const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
+
+async function begin(type = "audit", body: object = {}): Promise<Handed> {
+  const bodies: Record<string, object> = {
+    audit: { dataset_uri: "s3://bucket/data.parquet" },
+    train: { dataset_id: "d", model: "m" },
+  };
+  await forge.user.submit(type, { ...bodies[type], ...body });
+  return (await worker.take()) as Handed;
+}
+
+/** A call for an attempt, with bytes as its body. */
+async function send(
+  method: string,
+  path: string,
+  job: { attempt: number },
+  body: Buffer | string | undefined,
+  headers: Record<string, string> = {},
+  workerId = worker.id,
+): Promise<Answer<Record<string, unknown>>> {
+  const query = `worker_id=${workerId}&attempt=${job.attempt}`;
+  const response = await fetch(`${forge.stack.apiUrl}${path}?${query}`, {
+    method,
+    headers: {
+      "x-service-api-key": forge.stack.keys.workerKey,
+      ...(body === undefined ? {} : { "content-type": "application/octet-stream" }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: isJson ? JSON.parse(text) : { text },
+  };
+}
+
+const append = (job: Handed, from: number, text: string): ReturnType<typeof send> =>
+  send("PATCH", `/worker/jobs/${job.job_id}/log`, job, text, {
+    "content-range": `bytes ${from}-${from + Buffer.byteLength(text) - 1}/*`,
+  });
+
+const put = (
+  job: Handed,
+  path: string,
+  body: Buffer | string,
+  headers: Record<string, string> = {},
+): ReturnType<typeof send> =>
+  send("PUT", `/worker/jobs/${job.job_id}/artifacts/${path}`, job, body, headers);
+
+async function finish(job: Handed): Promise<void> {
+  await worker.complete(job);
+  await untilEnded(forge.user, job.job_id);
+}
+
+describe("the log", () => {
+  test("grows by parts; sent again, or overlapping, nothing is doubled", async () => {
+    const job = await begin();
+    expect(await append(job, 0, "one\n")).toMatchObject({
+      status: 202,
+      body: { length: 4, cancelled: false },
+    });
+    expect((await append(job, 0, "one\n")).body).toMatchObject({ length: 4 });
+    expect((await append(job, 0, "one\ntwo\n")).body).toMatchObject({ length: 8 });
+    expect((await append(job, 2, "e\n")).body).toMatchObject({ length: 8 });
+    expect(await logOf(forge.user, job.job_id)).toBe("one\ntwo\n");
+    await finish(job);
+  });
+
+  test("a part beyond its end is told where to go on", async () => {
+    const job = await begin();
+    const empty = await append(job, 7, "late");
+    expect([empty.status, empty.headers.get("range")]).toEqual([416, null]);
+    await append(job, 0, "12345");
+    const beyond = await append(job, 7, "late");
+    expect([beyond.status, beyond.headers.get("range")]).toEqual([416, "bytes=0-4"]);
+    await finish(job);
+  });
+
+  test.each([
+    ["no Content-Range", {}, "Content-Range"],
+    ["a reversed one", { "content-range": "bytes 5-2/*" }, "Content-Range"],
+    ["one for fewer bytes than come", { "content-range": "bytes 0-1/*" }, "Content-Range"],
+    ["one for more", { "content-range": "bytes 0-9/*" }, "Content-Range"],
+  ])("with %s is refused", async (_what, headers, param) => {
+    const job = await begin();
+    const path = `/worker/jobs/${job.job_id}/log`;
+    const answer = await send("PATCH", path, job, "four", headers as Record<string, string>);
+    expect(answer).toMatchObject({ status: 400, body: { error: { param } } });
+    await finish(job);
+  });
+
+  test("has a bound", async () => {
+    const job = await begin();
+    expect((await append(job, 0, "x".repeat(MAX_LOG))).status).toBe(202);
+    expect(await append(job, MAX_LOG, "y")).toMatchObject({
+      status: 413,
+      body: { error: { code: "log_too_large" } },
+    });
+    await finish(job);
+  });
+
+  test("tells of a cancel", async () => {
+    const job = await begin();
+    await forge.user.post(`/api/jobs/${job.job_id}/cancel`, {});
+    expect((await append(job, 0, "last words")).body).toMatchObject({ cancelled: true });
+    await worker.fail(job);
+    await untilEnded(forge.user, job.job_id);
+    expect(await logOf(forge.user, job.job_id)).toBe("last words");
+  });
+});
+
+describe("only the attempt that runs on the worker", () => {
+  test("sends and fetches: another number, another worker, after the end", async () => {
+    const job = await begin();
+    await forge.worker("bystander");
+    const calls = [
+      ["PATCH", "log", "x", { "content-range": "bytes 0-0/*" }],
+      ["PUT", "artifacts/x", "x", {}],
+      ["PUT", "checkpoints/x", "x", {}],
+      ["GET", "inputs/dataset_uri/x", undefined, {}],
+    ] as const;
+    const refusals = async (attempt: number, workerId?: string): Promise<unknown[]> =>
+      await Promise.all(
+        calls.map(async ([method, place, body, headers]) => {
+          const path = `/worker/jobs/${job.job_id}/${place}`;
+          const answer = await send(method, path, { attempt }, body, headers, workerId);
+          return [answer.status, (answer.body.error as { code: string }).code];
+        }),
+      );
+    const stale = calls.map(() => [409, "stale_attempt"]);
+    expect(await refusals(2)).toEqual(stale);
+    expect(await refusals(1, "bystander")).toEqual(stale);
+    expect(await refusals(1, "nobody")).toEqual(calls.map(() => [404, "worker_not_registered"]));
+    await finish(job);
+    expect(await refusals(1)).toEqual(stale);
+    expect(await logOf(forge.user, job.job_id)).toBe("");
+  });
+
+  test("of another tenant's job nothing is told", async () => {
+    const other = await createTenant(forge, "other");
+    const theirs = other.worker("their-worker");
+    await theirs.register();
+    await other.user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
+    const job = (await theirs.take()) as Handed;
+    const answer = await append(job, 0, "x");
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: "job_not_found" } } });
+    await theirs.complete(job);
+    await untilEnded(other.user, job.job_id);
+  });
+});
+
+describe("an upload", () => {
+  test("whole or in parts becomes a file of the artifact, with its checksum", async () => {
+    const job = await begin("train", { resources: {} });
+    const big = Buffer.alloc(50_000, "0123456789");
+    expect(
+      await put(job, "config.json", "{}", { "x-checksum-sha256": sha256("{}") }),
+    ).toMatchObject({ status: 201, body: { complete: true, received: 2, sha256: sha256("{}") } });
+    const checked = { "x-checksum-sha256": sha256(big) };
+    const part = (from: number, to: number): ReturnType<typeof put> =>
+      put(job, "tokenizer/big file.bin", big.subarray(from, to), {
+        ...checked,
+        "content-range": `bytes ${from}-${to - 1}/50000`,
+      });
+    const ask = (): ReturnType<typeof put> =>
+      put(job, "tokenizer/big file.bin", "", { ...checked, "content-range": "bytes */50000" });
+    expect((await ask()).body).toMatchObject({ received: 0, complete: false });
+    expect((await part(0, 20_000)).body).toMatchObject({ received: 20_000, complete: false });
+    expect((await ask()).body).toMatchObject({ received: 20_000 });
+    const gap = await part(30_000, 50_000);
+    expect([gap.status, gap.headers.get("range")]).toEqual([416, "bytes=0-19999"]);
+    // The same part twice, and one that overlaps.
+    expect((await part(0, 20_000)).body).toMatchObject({ received: 20_000 });
+    expect(await part(10_000, 50_000)).toMatchObject({
+      status: 201,
+      body: { received: 50_000, complete: true, sha256: sha256(big) },
+    });
+    // The last answer was lost: asking finds it whole.
+    expect(await ask()).toMatchObject({ status: 201, body: { complete: true } });
+    await finish(job);
+    const { artifacts } = await forge.user.get<{ artifacts: { manifest: unknown }[] }>(
+      `/api/jobs/${job.job_id}/artifacts`,
+    );
+    expect(artifacts[0]?.manifest).toMatchObject({
+      verified: true,
+      files: [
+        { path: "config.json", size_bytes: 2 },
+        { path: "tokenizer/big file.bin", size_bytes: 50_000, sha256: sha256(big) },
+      ],
+    });
+    expect(existsSync(join(forge.stack.storeDir, "uploads", job.job_id))).toBe(false);
+  });
+
+  test("that arrives changed leaves nothing, and may be sent anew", async () => {
+    const job = await begin();
+    const checked = { "x-checksum-sha256": sha256("right") };
+    expect(await put(job, "x", "wrong", checked)).toMatchObject({
+      status: 400,
+      body: { error: { code: "checksum_mismatch" } },
+    });
+    expect((await put(job, "x", "right", checked)).status).toBe(201);
+    await finish(job);
+  });
+
+  test.each([
+    "..%2Fescape",
+    "a/..%2F..%2Fescape",
+    "%2Fetc%2Fpasswd",
+    "a%5C..%5Cb",
+    "a//b",
+    "nul%00",
+    `${"x".repeat(256)}`,
+    ".",
+  ])("to %s is refused, and writes nothing", async (path) => {
+    const job = await begin();
+    const before = readdirSync(forge.stack.storeDir, { recursive: true }).length;
+    const answer = await put(job, path, "x");
+    expect([400, 404]).toContain(answer.status);
+    expect(readdirSync(forge.stack.storeDir, { recursive: true })).toHaveLength(before);
+    await finish(job);
+  });
+
+  test("of two attempts: the lost one's files are not in the artifact", async () => {
+    const job = await begin();
+    await put(job, "scored.jsonl", "of the first attempt");
+    await worker.fail(job, { retryable: true });
+    const again = (await worker.take()) as Handed;
+    expect(again).toMatchObject({ job_id: job.job_id, attempt: 2 });
+    await put(again, "other.jsonl", "of the second");
+    await finish(again);
+    const { artifacts } = await forge.user.get<{
+      artifacts: { manifest: { files: { path: string }[] } }[];
+    }>(`/api/jobs/${job.job_id}/artifacts`);
+    expect(artifacts[0]?.manifest.files.map(({ path }) => path)).toEqual(["other.jsonl"]);
+  });
+});
+
+test("a checkpoint is handed to the next attempt, the newest one only, until the job has ended", async () => {
+  const job = await begin();
+  expect(job.resume_from).toBeNull();
+  for (const step of [1, 2]) {
+    const path = `/worker/jobs/${job.job_id}/checkpoints/step-${step}`;
+    expect((await send("PUT", path, job, `state ${step}`)).status).toBe(201);
+  }
+  const kept = join(forge.stack.storeDir, "runs", job.job_id, "attempt-1");
+  expect(readdirSync(kept)).toEqual(["step-2"]);
+  await worker.fail(job, { retryable: true });
+  const again = (await worker.take()) as Handed;
+  expect(again.resume_from).toMatchObject({ name: "step-2", attempt: 1, size_bytes: 7 });
+  const { url = "" } = again.resume_from ?? {};
+  expect((await send("GET", url, again, undefined)).body).toEqual({ text: "state 2" });
+  const rest = await send("GET", url, again, undefined, { range: "bytes=6-" });
+  expect([rest.status, rest.body]).toEqual([206, { text: "2" }]);
+  expect((await send("GET", url.replace("step-2", "step-1"), again, undefined)).status).toBe(404);
+  await finish(again);
+  expect(existsSync(join(forge.stack.storeDir, "runs", job.job_id))).toBe(false);
+});
+
+describe("inputs", () => {
+  const upload = async (key: string): Promise<{ dataset_id: string; dataset_uri: string }> => {
+    const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+      method: "POST",
+      headers: { "x-service-api-key": key, "content-type": "application/x-ndjson" },
+      body: '{"q": "why?"}\n',
+    });
+    return (await response.json()) as { dataset_id: string; dataset_uri: string };
+  };
+
+  test("are what the job names and its tenant owns, by id and by URI", async () => {
+    const { dataset_id, dataset_uri } = await upload(forge.stack.keys.userKey);
+    for (const [type, param, value] of [
+      ["train", "dataset_id", dataset_id],
+      ["audit", "dataset_uri", dataset_uri],
+    ] as const) {
+      const job = await begin(type, { [param]: value });
+      const [input] = job.inputs;
+      expect(input).toMatchObject({ param, files: [{ path: "raw.jsonl", size_bytes: 14 }] });
+      const answer = await send("GET", input?.files?.[0]?.url ?? "", job, undefined);
+      expect(answer.body).toEqual({ text: '{"q": "why?"}\n' });
+      for (const path of ["manifest.json", "..%2Fraw.jsonl", "other"]) {
+        const place = `/worker/jobs/${job.job_id}/inputs/${param}/${path}`;
+        expect((await send("GET", place, job, undefined)).status).toBe(404);
+      }
+      await finish(job);
+    }
+  });
+
+  test("of another tenant are as if they had never been", async () => {
+    const other = await createTenant(forge, "stranger");
+    const theirs = await upload(other.user.key);
+    const byId = await begin("train", { dataset_id: theirs.dataset_id });
+    expect(byId.inputs).toEqual([{ param: "dataset_id", value: theirs.dataset_id }]);
+    await finish(byId);
+    const byUri = await begin("audit", { dataset_uri: theirs.dataset_uri });
+    expect(byUri.inputs).toEqual([
+      { param: "dataset_uri", value: theirs.dataset_uri, withheld: true },
+    ]);
+    const place = `/worker/jobs/${byUri.job_id}/inputs/dataset_uri/raw.jsonl`;
+    expect((await send("GET", place, byUri, undefined)).status).toBe(404);
+    await finish(byUri);
+  });
+});
