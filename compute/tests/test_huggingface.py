@@ -72,3 +72,12 @@ def test_trains_and_evaluates_a_model_of_a_folder(tmp_path: Path) -> None:
 def test_says_that_there_is_no_such_model(tmp_path: Path, name: str) -> None:
     with pytest.raises(FatalError, match=f"model {name}"):
         _train(tmp_path, name)
+
+
+@pytest.mark.parametrize("name", ["/etc", "./models", "..", "models/team/little", "a/b/c", "~root"])
+def test_never_reads_a_folder_of_the_machine_that_was_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.delenv("FORGE_MODELS_DIR", raising=False)
+    with pytest.raises(FatalError, match="is no model of the hub"):
+        _train(tmp_path, name)

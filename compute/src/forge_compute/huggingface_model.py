@@ -1,6 +1,7 @@
 """Causal language models of Hugging Face's form, through transformers."""
 
 import os
+import re
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 _DEFAULT_CONTEXT = 2_048
+_HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)
 
 
 class HuggingFaceModel:
@@ -38,7 +40,7 @@ class HuggingFaceModel:
     @classmethod
     def create(cls, name: str) -> "HuggingFaceModel":
         transformers = _transformers(name)
-        source = _local_folder(name) or name
+        source = _local_folder(name) or _hub_name(name)
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)
             module = transformers.AutoModelForCausalLM.from_pretrained(source, dtype="float32")
@@ -109,6 +111,13 @@ def _is_of_the_network(error: BaseException) -> bool:
             return True
         cause = cause.__cause__ or cause.__context__
     return False
+
+
+def _hub_name(name: str) -> str:
+    """Any other text may be a path of this machine, which is none of the job's business."""
+    if not _HUB_NAME.fullmatch(name):
+        raise FatalError(f"{name!r} is no model of the hub, and not below FORGE_MODELS_DIR")
+    return name
 
 
 def _local_folder(name: str) -> Path | None:
