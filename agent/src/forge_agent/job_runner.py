@@ -16,8 +16,8 @@ from .control_plane import ControlPlane, Refused, StaleAttempt
 from .deployments import Deployments
 from .gpu import Gpus
 from .handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_handler
-from .handlers import handler_for
 from .job_report import Report, Reports
+from .job_types import handler_for
 from .lease import JobStopped, Lease
 from .log_file import LogFile
 from .log_sender import LogSender

@@ -16,13 +16,13 @@ from .control_plane import (
     KeyRefused,
     NotRegistered,
     Refused,
-    StaleAttempt,
 )
+from .delivery import deliver
 from .deployments import Deployments
 from .gpu import Gpus, Nvml
-from .handlers import job_types_of
 from .heartbeat import HeartbeatLoop
 from .job_runner import JobRunner
+from .job_types import job_types_of
 from .lease import Lease
 from .preflight import find_fault
 from .spool import Spool
@@ -31,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
 _FAULT_LOOK_S = 5.0
-_REFUSED = "the control plane refused the worker's report; the agent's log says why"
 
 
 class Slot:
@@ -50,7 +49,7 @@ class Slot:
     ) -> None:
         """`on_change`: called when `describe` tells something new, or the slot has ended."""
         self.worker_id = worker_id
-        self.failure: Refused | None = None
+        self.failure: Exception | None = None
         self.has_ended = False
         self._config = config
         self._control_plane = control_plane
@@ -136,13 +135,17 @@ class Slot:
                     self._poll_once()
         except Refused as error:
             self._fail(error)
+        except Exception as error:
+            # A fault of ours: the process ends with it, and its service starts it again.
+            logger.exception("%s ended", self.worker_id)
+            self._fail(error)
         finally:
             if heartbeat:
                 heartbeat.stop()
             self.has_ended = True
             self._on_change()
 
-    def _fail(self, error: Refused) -> None:
+    def _fail(self, error: Exception) -> None:
         """Nothing that it still does could be delivered."""
         self.failure = error
         with self._lock:
@@ -284,30 +287,8 @@ class Slot:
         self._changed()
 
     def _deliver(self, result: dict[str, Any]) -> None:
-        """Until the control plane has it, or says that it does not want it."""
-        backoff_s = 0.5
-        given = result
-        while True:
-            try:
-                self._control_plane.job_result(result)
-                logger.info("job %s: %s", result["job_id"], result["status"])
-                break
-            except ControlPlaneAway as error:
-                logger.warning("result not delivered yet: %s", error)
-                time.sleep(backoff_s)
-                backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
-            except NotRegistered:
-                self._register_until_accepted()
-            except Refused as error:
-                logger.error("result of job %s refused: %s", result["job_id"], error)
-                if isinstance(error, StaleAttempt):
-                    self._drop_deployment(given)
-                if error.status not in (400, 413) or result.get("error") == _REFUSED:
-                    break
-                # The job must not hang on a result that the control plane can't take.
-                logger.error("the job is reported as failed for it")
-                self._drop_deployment(given)
-                result = {**result, "status": "failed", "error": _REFUSED, "metrics": {}}
+        if not deliver(self._control_plane, result, self._register_until_accepted):
+            self._drop_deployment(result)
         self._spool.forget()
         with self._lock:
             self._unsent = None

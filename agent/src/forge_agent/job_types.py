@@ -1,4 +1,4 @@
-"""Which command runs which job type here."""
+"""Which job types this worker can run, and by which command."""
 
 import importlib.util
 import sys

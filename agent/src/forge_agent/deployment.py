@@ -1,0 +1,182 @@
+"""One deployed model: a server that is started, watched, and started again."""
+
+import json
+import logging
+import logging.handlers
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from .config import AgentConfig
+from .handler import HandlerFailed, HandlerFolder, read_outcome, start_handler
+from .job_report import Reports
+from .job_types import handler_for
+from .lease import Lease
+from .leashed import Leashed
+from .log_file import LogFile
+from .masking import Mask
+
+logger = logging.getLogger(__name__)
+
+_LOOK_S = 5.0
+_MISSES = 3
+"""So many health checks in a row that fail, and the server is started again."""
+_MAX_BACKOFF_S = 60.0
+_LOG_BYTES = 10 * 1024 * 1024
+_LINE_BYTES = 64 * 1024
+
+
+class Deployment:
+    """One served model. Its folder holds all that it needs to be served again."""
+
+    def __init__(self, config: AgentConfig, folder: Path, env: Mapping[str, str]) -> None:
+        self.folder = folder
+        self.id = folder.name
+        self.is_healthy = False
+        self.job_log: LogFile | None = None
+        self._config = config
+        self._env = env
+        self._mask = Mask()
+        self._stopping = threading.Event()
+        self._process: Leashed | None = None
+        self._pump: threading.Thread | None = None
+        self._thread: threading.Thread | None = None
+        self._spec_file = folder / "deployment.json"
+
+    @property
+    def run_folder(self) -> HandlerFolder:
+        return HandlerFolder(self.folder / "run")
+
+    @property
+    def url(self) -> str:
+        spec = self._read_spec()
+        return f"http://{_bracketed(spec['host'])}:{spec['port']}/v1"
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether its job has come so far that it is served again after a restart."""
+        return self._spec_file.exists() and bool(self._read_spec()["kept"])
+
+    def prepare(self, host: str, port: int) -> None:
+        self._write_spec({"host": host, "port": port, "kept": False})
+
+    def keep(self) -> None:
+        self._write_spec({**self._read_spec(), "kept": True})
+
+    def start(self) -> None:
+        spec = self._read_spec()
+        env = {
+            **self._env,
+            "FORGE_HOST": str(spec["host"]),
+            "FORGE_PORT": str(spec["port"]),
+            "FORGE_DEPLOYMENT_ID": self.id,
+        }
+        handler = handler_for(self._config, "deploy")
+        process = start_handler(handler, self.run_folder, env, f"forge-{self.id}")
+        self._process = process
+        self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)
+        self._pump.start()
+
+    def wait_until_healthy(self, lease: Lease | None = None) -> None:
+        """Raises HandlerFailed when it ends or takes too long; JobStopped with the lease."""
+        process = self._require_process()
+        deadline = time.monotonic() + self._config.deploy_start_timeout_s
+        while not self.check_health():
+            if not process.is_alive:
+                last = self.job_log.last_line if self.job_log else ""
+                read_outcome(self.run_folder, process.wait(), last, Reports(Path("/dev/null")))
+                raise HandlerFailed("the server ended before it was healthy", transient=False)
+            if time.monotonic() > deadline or self._stopping.is_set():
+                limit_s = self._config.deploy_start_timeout_s
+                raise HandlerFailed(f"the server was not healthy in {limit_s:g} s", transient=True)
+            if lease:
+                lease.sleep(0.2)
+            else:
+                self._stopping.wait(0.5)
+
+    def check_health(self) -> bool:
+        try:
+            answer = httpx2.get(f"{self.url.removesuffix('/v1')}/health", timeout=_LOOK_S)
+            self.is_healthy = answer.is_success
+        except httpx2.HTTPError:
+            self.is_healthy = False
+        return self.is_healthy
+
+    def watch(self) -> None:
+        """From now on it is started again whenever it ends or stops answering."""
+        self._thread = threading.Thread(target=self._supervise, name=self.id, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the server, and the watch over it; what it needs to be served again stays."""
+        self._stopping.set()
+        if self._process:
+            self._process.stop(self._config.stop_grace_s)
+            self._process.wait()
+        if self._thread:
+            self._thread.join()
+        self.is_healthy = False
+
+    def _supervise(self) -> None:
+        backoff_s = 1.0
+        while not self._stopping.is_set():
+            try:
+                if self._process is None or not self._process.is_alive:
+                    self.start()
+                    self.wait_until_healthy()
+                    logger.info("deployment %s is served at %s", self.id, self.url)
+                    backoff_s = 1.0
+                self._watch_health()
+            except (HandlerFailed, OSError) as error:
+                if not self._stopping.is_set():
+                    logger.warning("deployment %s: %s", self.id, error)
+            if self._stopping.is_set():
+                return
+            if self._process:
+                self._process.stop(self._config.stop_grace_s)
+                self._process.wait()
+            logger.warning("deployment %s is started again in %.0f s", self.id, backoff_s)
+            self._stopping.wait(backoff_s)
+            backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
+
+    def _watch_health(self) -> None:
+        """Until it should be started again, or no more."""
+        process, misses = self._require_process(), 0
+        while process.is_alive and misses < _MISSES and not self._stopping.wait(_LOOK_S):
+            misses = 0 if self.check_health() else misses + 1
+        if process.is_alive and misses:
+            logger.warning("deployment %s does not answer", self.id)
+
+    def _read_output(self, process: Leashed) -> None:
+        handler = logging.handlers.RotatingFileHandler(
+            self.folder / "server.log", maxBytes=_LOG_BYTES, backupCount=1
+        )
+        for line in iter(lambda: process.output.readline(_LINE_BYTES), b""):
+            if self.job_log:
+                self.job_log.write(line)
+            text = self._mask.apply(line).decode(errors="replace").rstrip()
+            handler.emit(logging.makeLogRecord({"msg": text}))
+        handler.close()
+
+    def _require_process(self) -> Leashed:
+        if self._process is None:
+            raise HandlerFailed("the server was not started", transient=True)
+        return self._process
+
+    def _read_spec(self) -> dict[str, Any]:
+        content: dict[str, Any] = json.loads(self._spec_file.read_text())
+        return content
+
+    def _write_spec(self, spec: dict[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        partial = self._spec_file.with_suffix(".part")
+        partial.write_text(json.dumps(spec))
+        partial.replace(self._spec_file)
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
