@@ -160,6 +160,8 @@ export class Stack {
         FORGE_PUBLIC_URL: process.env.FORGE_PUBLIC_URL ?? `http://127.0.0.1:${this.ports.http}`,
         FORGE_DATABASE_URL: this.databaseUrl,
         TEMPORAL_ADDRESS: this.temporalAddress,
+        // One that works offline, for a generate job that names only a domain.
+        FORGE_DEFAULT_TEACHER: process.env.FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
         FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
         ...this.options.env,
       },

@@ -25,7 +25,7 @@ describe("a job of each type", () => {
     [
       "generate",
       { domain: "law", num_samples: 5 },
-      { task: "synthesize", size: 5, teacher: "default-teacher", domain: "law" },
+      { task: "synthesize", size: 5, teacher: "builtin:mixed", domain: "law" },
     ],
     ["audit", AUDIT, AUDIT],
     ["distill", { dataset_id: "ds_x", teacher: "t" }, { dataset_id: "ds_x", teacher: "t" }],
