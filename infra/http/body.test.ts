@@ -52,7 +52,8 @@ test("what needs no second look is told from what does", () => {
       const [name] = Object.keys(object);
       if (name === undefined || Object.hasOwn(object, "__proto__")) return;
       if (text.includes("\\")) return;
-      if (!twice) return void expect(read(text)).toEqual(object);
+      // Not the object itself: JSON has no -0.
+      if (!twice) return void expect(read(text)).toEqual(JSON.parse(text));
       const member = `${JSON.stringify(name)} : 1`;
       expect(refusal(`${text.slice(0, -1)}, ${member}}`)).toEqual({
         code: "invalid_request",
