@@ -84,6 +84,7 @@ def test_a_bucket_of_its_own() -> None:
     [
         ({"SERVICE_API_URL": ""}, "SERVICE_API_URL"),
         ({"SERVICE_API_KEY": ""}, "SERVICE_API_KEY"),
+        ({"SERVICE_API_URL": "forge:8080"}, "SERVICE_API_URL"),
         ({"HEARTBEAT_INTERVAL": "soon"}, "HEARTBEAT_INTERVAL"),
         ({"POLL_INTERVAL": "-1"}, "POLL_INTERVAL"),
         ({"LOCAL_MAX_RETRIES": "1.5"}, "LOCAL_MAX_RETRIES"),

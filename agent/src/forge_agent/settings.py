@@ -1,5 +1,6 @@
 """Every setting of the agent: its name in the TOML file, its variable, and what it means."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,6 +36,13 @@ def _text(given: object) -> str:
     if not isinstance(given, str):
         raise ValueError("must be a text")
     return given
+
+
+def _url(given: object) -> str:
+    text = _text(given)
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+        raise ValueError("must be like https://forge.example.org")
+    return text
 
 
 def _secret(given: object) -> str:
@@ -95,7 +103,7 @@ def _ports(given: object) -> tuple[int, int]:
 
 
 SETTINGS = (
-    Setting("api_url", "SERVICE_API_URL", _text, "address of the control plane"),
+    Setting("api_url", "SERVICE_API_URL", _url, "address of the control plane"),
     Setting("api_key", "SERVICE_API_KEY", _secret, "key of scope worker"),
     Setting("worker_id", "WORKER_ID", _text, "name of this worker; else made once, and kept"),
     Setting("tags", "WORKER_TAGS", _texts, "tags that jobs may ask for, with commas between them"),
@@ -120,7 +128,7 @@ SETTINGS = (
     Setting("deploy_ports", "DEPLOY_PORTS", _ports, "ports for deployed models (18000-18999)"),
     Setting("deploy_start_timeout_s", "DEPLOY_START_TIMEOUT", _seconds,
             "a deployed model must be healthy within (600)"),
-    Setting("teacher_base_url", "TEACHER_BASE_URL", _text,
+    Setting("teacher_base_url", "TEACHER_BASE_URL", _url,
             "OpenAI-compatible endpoint for any teacher's name; its key in TEACHER_API_KEY"),
     Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "a bucket of its own for artifacts"),
     Setting("s3_secret_access_key", "S3_SECRET_ACCESS_KEY", _secret, "its secret"),
