@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { checkoutRoot } from "./stack/paths";
 import { pythonEnvironment } from "./stack/python";
+import { canHaveS3Server, s3Binary } from "./stack/s3-server";
 import { sayOnStderr as say } from "./stack/say";
 import { temporalBinary } from "./stack/temporal-binary";
 
@@ -47,6 +48,10 @@ async function main(): Promise<void> {
   if (chosen.some((name) => ["e2e", "contract", "faults", "bench", "slow"].includes(name))) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train"]);
+  }
+  if (chosen.includes("e2e")) {
+    if (canHaveS3Server()) await s3Binary(say);
+    else say("There is no Go here to build an S3 server with: tests against one are left out");
   }
   if (chosen.includes("contract") || chosen.includes("slow")) {
     await pythonEnvironment(say, ["contract"]);

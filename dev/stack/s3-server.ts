@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,9 +9,15 @@ import { freePorts, waitFor } from "./wait";
 
 const VERSION = "1.7.0";
 
+const directoryOf = (): string => join(cacheDir(), `versitygw-${VERSION}`);
+
+/** Whether it is here, or can be built. */
+export const canHaveS3Server = (): boolean =>
+  existsSync(join(directoryOf(), "versitygw")) || spawnSync("go", ["version"]).status === 0;
+
 /** The gateway's program: built with Go, once, into the cache. */
-async function s3Binary(say: Say): Promise<string> {
-  const directory = join(cacheDir(), `versitygw-${VERSION}`);
+export async function s3Binary(say: Say): Promise<string> {
+  const directory = directoryOf();
   const binary = join(directory, "versitygw");
   if (existsSync(binary)) return binary;
   say("Building an S3 server with Go, once: about a minute …");
