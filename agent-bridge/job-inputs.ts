@@ -110,6 +110,8 @@ interface StoreUri {
   own: ArtifactRow[];
 }
 
+const OTHER_STORES = /^(s3|spaces):\/\//;
+
 interface ManifestFile {
   path: string;
   size_bytes: number;
@@ -119,7 +121,9 @@ interface ManifestFile {
 /** The files that an artifact's manifest names; where that has none, where its maker put them. */
 function contentOf({ artifact_id: id, kind, uri, manifest }: ArtifactRow): Partial<Input> {
   const files = (manifest.files ?? []) as ManifestFile[];
-  if (files.length === 0) return { uri };
+  // Its maker's word for where it lies counts for stores that are not ours: there the worker's own
+  // credentials decide. In ours an artifact has its own folder, and no other's.
+  if (files.length === 0) return OTHER_STORES.test(uri) ? { uri } : {};
   return {
     files: files.map((file) => ({
       path: file.path,

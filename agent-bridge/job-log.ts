@@ -3,7 +3,8 @@ import { logKey } from "../core/attempt-files";
 import { ForgeError, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
 import { type Route, route } from "../infra/http/route";
-import { readSentRange, type SentRange, sentBytes } from "../infra/http/sent-body";
+import { readSentRange, sentBytes } from "../infra/http/sent-body";
+import type { ByteRange } from "../infra/store/object-store";
 import { LEASE_REFUSALS, leaseQuery, requireLease } from "./job-lease";
 
 export function jobLogRoute(ctx: Context): Route {
@@ -56,9 +57,9 @@ export function jobLogRoute(ctx: Context): Route {
   });
 }
 
-function requireRange(header: string | undefined): SentRange {
+function requireRange(header: string | undefined): ByteRange {
   const range = readSentRange(header ?? "");
-  if (range === undefined || range === "ask") {
+  if (range === undefined || range.asks) {
     throw new InvalidRequest('must be like "bytes 0-1023/*"', "Content-Range");
   }
   return range;

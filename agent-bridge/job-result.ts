@@ -163,7 +163,11 @@ async function endingOf(
   }
   const usage = usageOf(given);
   const { artifactId, result } = nameArtifact(given.result, job, attempt);
-  const uri = given.artifacts_uri ?? storeUri(artifactPrefix(job.job_type, artifactId));
+  const own = storeUri(artifactPrefix(job.job_type, artifactId));
+  // In our own store an artifact has its own folder, whatever its worker says.
+  const uri = /^(forge|file):/i.test(given.artifacts_uri ?? "")
+    ? own
+    : (given.artifacts_uri ?? own);
   const form = ARTIFACT_FORMS[job.job_type];
   const reserved = await reserveArtifact(db, {
     artifactId,

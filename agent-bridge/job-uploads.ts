@@ -11,6 +11,7 @@ import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./re
 const REFUSALS = {
   ...LEASE_REFUSALS,
   400: ["checksum_mismatch"],
+  409: [...LEASE_REFUSALS[409], "upload_conflict"],
   416: ["range_not_satisfiable"],
 };
 

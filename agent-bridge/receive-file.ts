@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { partialKey } from "../core/attempt-files";
-import { ForgeError, InvalidRequest } from "../core/errors";
+import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
+import { newId } from "../infra/ids";
+import type { ObjectStore } from "../infra/store/object-store";
 
 /** Headers of an upload, whole or in parts. */
 export const fileHeaders = {
@@ -70,35 +72,55 @@ export async function receiveFile(
     throw new InvalidRequest('must be like "bytes 0-1023/4096" or "bytes */4096"', "Content-Range");
   }
   const checksum = headers["X-Checksum-Sha256"]?.toLowerCase();
-  const partial = partialKey(jobId, attempt, partialName);
+  const total = range ? range.total : undefined;
+  // Parts of a file of another size are parts of another file.
+  const partial = partialKey(jobId, attempt, `${partialName}-${total ?? newId("part")}`);
   const received = (await store.sizeOf(partial)) ?? 0;
   reply.code(202);
-  if (range === "ask") {
-    const whole = received === 0 ? await store.measure(key) : undefined;
-    if (whole && whole.sha256 === checksum) return done(path, whole, reply);
-    return { path, received, complete: false, sha256: null };
-  }
+  let there = received;
   if (!range) {
-    await store.remove(partial);
     await store.append(partial, 0, sentBytes(request, {}));
-  } else {
+  } else if (!range.asks) {
     if (range.start > received) throw beyond(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
     await store.append(partial, received, sentBytes(request, sent));
-    const end = Math.max(received, range.end + 1);
-    if (end < (range.total ?? Number.POSITIVE_INFINITY)) {
-      return { path, received: end, complete: false, sha256: null };
-    }
+    there = Math.max(received, range.end + 1);
   }
+  // All of it may be there although nobody was told so: then asking, too, finishes it.
+  if (range && there < (range.total ?? Number.POSITIVE_INFINITY)) {
+    const whole = range.asks && received === 0 ? await store.measure(key) : undefined;
+    if (whole && whole.sha256 === checksum) return done(path, whole, reply);
+    return { path, received: there, complete: false, sha256: null };
+  }
+  return await finish(store, { partial, key, path, checksum }, reply);
+}
+
+interface Gathered {
+  partial: string;
+  key: string;
+  path: string;
+  checksum: string | undefined;
+}
+
+/** Checks what has gathered, and gives it its name. */
+async function finish(
+  store: ObjectStore,
+  { partial, key, path, checksum }: Gathered,
+  reply: FastifyReply,
+): Promise<Received> {
   const whole = await store.measure(partial);
-  if (!whole) throw new Error(`${partial} is gone`);
-  if (checksum !== undefined && whole.sha256 !== checksum) {
+  if (whole && checksum !== undefined && whole.sha256 !== checksum) {
     await store.remove(partial);
     const message = `the file's SHA-256 is ${whole.sha256}; send it anew`;
     throw new ForgeError(400, "checksum_mismatch", message, "X-Checksum-Sha256");
   }
-  await store.move(partial, key);
-  return done(path, whole, reply);
+  if (whole && (await store.move(partial, key))) return done(path, whole, reply);
+  // The same request came twice, and the other one has moved it.
+  const moved = await store.measure(key);
+  if (moved && (checksum === undefined || moved.sha256 === checksum)) {
+    return done(path, moved, reply);
+  }
+  throw new Conflict("upload_conflict", `another upload of "${path}" is in the way`, "path");
 }
 
 interface ReceivingCall {

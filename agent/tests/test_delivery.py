@@ -6,7 +6,7 @@ import pytest
 from conftest import Answer, Cut, Request, ScriptedServer, as_error
 
 from forge_agent import delivery
-from forge_agent.control_plane import ControlPlane
+from forge_agent.control_plane import ControlPlane, KeyRefused
 from forge_agent.delivery import deliver
 
 RESULT = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {"ok": True}}
@@ -50,6 +50,13 @@ def test_one_that_is_not_wanted_is_dropped(
     server: ScriptedServer, control_plane: ControlPlane
 ) -> None:
     assert not _deliver(server, control_plane, as_error(409, "stale_attempt"))
+
+
+def test_one_that_the_key_may_not_send_is_kept_for_another(
+    server: ScriptedServer, control_plane: ControlPlane
+) -> None:
+    with pytest.raises(KeyRefused):
+        _deliver(server, control_plane, as_error(403, "invalid_api_key"))
 
 
 def test_one_that_cant_be_taken_fails_its_job(

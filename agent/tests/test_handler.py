@@ -1,6 +1,7 @@
 """What a handler leaves, and what becomes of it."""
 
 import json
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,13 +42,37 @@ def test_files_may_be_all_that_a_handler_leaves(folder: HandlerFolder) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["", "{", "[]", '{"result": 1}', '{"result": {"x": NaN}}', '{"result": {"x": "\\u0000"}}'],
+    [
+        "[" * 60_000,
+        "",
+        "{",
+        "[]",
+        '{"result": 1}',
+        '{"result": {"x": NaN}}',
+        '{"result": {"x": "\\u0000"}}',
+    ],
 )
 def test_an_unusable_result_is_a_fatal_failure(folder: HandlerFolder, content: str) -> None:
     folder.result_file.write_text(content)
     with pytest.raises(HandlerFailed, match=r"no usable result\.json") as raised:
         _read(folder)
     assert not raised.value.transient
+
+
+def test_a_fifo_for_a_result_is_not_waited_for(folder: HandlerFolder) -> None:
+    os.mkfifo(folder.result_file)
+    with pytest.raises(HandlerFailed, match="no regular file"):
+        _read(folder)
+
+
+def test_outputs_are_files_with_names_that_can_be_sent(folder: HandlerFolder) -> None:
+    (folder.output / "deep").mkdir()
+    (folder.output / "deep" / "a").touch()
+    (folder.output / "link").symlink_to("/etc/passwd")
+    assert folder.outputs() == [folder.output / "deep" / "a"]
+    (folder.output / os.fsdecode(b"caf\xe9")).touch()
+    with pytest.raises(HandlerFailed, match="must be UTF-8"):
+        folder.outputs()
 
 
 @pytest.mark.parametrize(

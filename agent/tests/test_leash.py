@@ -1,5 +1,6 @@
 """Commands on the leash: real processes, and nothing of them left."""
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -83,6 +84,26 @@ def test_ends_a_group_that_uses_too_much_memory(tmp_path: Path) -> None:
     assert "over its bound of 0.20 GB" in ending.reason
 
 
+def test_memory_that_forks_share_counts_once_and_that_of_a_threads_child_counts(
+    tmp_path: Path,
+) -> None:
+    shared = """
+    import os, time
+    x = bytearray(os.urandom(1_000_000) * 150)
+    for _ in range(4):
+        if os.fork() == 0: time.sleep(3); os._exit(0)
+    time.sleep(1.5)
+    """
+    assert _finish(_leashed(shared, tmp_path, memory_gb=0.4))[1] == Ending(0, None, None)
+    by_thread = """
+    import subprocess, sys, threading
+    child = "x = bytearray(b'1') * 300_000_000; import time; time.sleep(600)"
+    command = [sys.executable, "-c", child]
+    thread = threading.Thread(target=subprocess.run, args=[command]); thread.start(); thread.join()
+    """
+    assert _finish(_leashed(by_thread, tmp_path, memory_gb=0.2))[1].signal == 9
+
+
 @pytest.mark.parametrize("victim", ["agent", "leash"])
 def test_nothing_outlives_a_kill_of(victim: str, tmp_path: Path) -> None:
     code = f"""
@@ -90,9 +111,11 @@ def test_nothing_outlives_a_kill_of(victim: str, tmp_path: Path) -> None:
     from pathlib import Path
     from forge_agent.leashed import Leashed
     tree = {TREE!r} + "time.sleep(600)"
-    leashed = Leashed([sys.executable, "-c", tree], Path("."), dict(os.environ))
+    env = {{**os.environ, "FORGE_JOB_FILE": {str(tmp_path)!r}}}
+    leashed = Leashed([sys.executable, "-c", tree], Path("."), env)
     leashed.output.readline()
     print(leashed.pid, leashed._process.pid, flush=True)
+    leashed.output.read()  # until nobody can write to it any more
     leashed.wait()
     """
     agent = subprocess.Popen(
@@ -105,7 +128,8 @@ def test_nothing_outlives_a_kill_of(victim: str, tmp_path: Path) -> None:
     assert _is_alive(command)
     os.kill(agent.pid if victim == "agent" else leash, 9)
     _wait_until(lambda: not _is_alive(command))
-    agent.wait()
+    agent.wait(timeout=10)
+    _wait_until(lambda: _marked(str(tmp_path)) == [])
     agent.stdout.close()
     if victim == "agent":
         _wait_until(lambda: not _is_alive(leash))
@@ -126,6 +150,16 @@ def _sleeping(group: int) -> bool:
     except ProcessLookupError:
         return False
     return True
+
+
+def _marked(marker: str) -> list[str]:
+    """Processes of the job, whatever group they are in."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"FORGE_JOB_FILE={marker}".encode() in (folder / "environ").read_bytes():
+                found.append(folder.name)
+    return found
 
 
 def _wait_until(holds: Callable[[], bool], timeout_s: float = 10) -> None:

@@ -1,6 +1,8 @@
 """A job's log: masked, bounded, and sent while it grows."""
 
 import io
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -68,6 +70,9 @@ def test_takes_reports_out_and_makes_lines_of_progress_bars(tmp_path: Path) -> N
         ("NaN", None, {}),
         ("half", None, {}),
         ("[1]", None, {}),
+        ("1" + "0" * 400, None, {}),
+        ("[" * 60_000, None, {}),
+        ('{"progress": 0.5, "metrics": {"n": 1' + "0" * 400 + "}}", 0.5, {}),
         ('{"progress": true}', None, {}),
     ],
 )
@@ -77,6 +82,17 @@ def test_reads_the_progress_file(
     (tmp_path / "progress").write_text(content)
     report = Reports(tmp_path / "progress").latest()
     assert (report.progress, report.metrics) == (progress, metrics)
+
+
+def test_a_fifo_for_a_progress_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "progress")
+    assert Reports(tmp_path / "progress").latest().progress is None
+
+
+def test_masks_each_line_of_a_secret(tmp_path: Path) -> None:
+    env = {"SSH_PRIVATE_KEY": "-----BEGIN-----\nabcdefghijkl\nmnopqrstuvwx\n-----END-----"}
+    mask = Mask(env, "given-otherwise")
+    assert mask.apply(b"abcdefghijkl\nmnopqrstuvwx given-otherwise") == b"***\n*** ***"
 
 
 def test_a_disk_that_is_full_costs_the_log_and_not_the_job(tmp_path: Path) -> None:
@@ -137,6 +153,20 @@ def test_sends_all_of_it_whatever_happens_on_the_way(
         file.write(b"x" * 600_000 + b"\nlast\n")
     sender.finish()
     assert keeper.bytes == path.read_bytes()
+
+
+def test_a_store_that_keeps_nothing_is_not_asked_without_end(
+    server: ScriptedServer, control_plane: ControlPlane, lease: Lease, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"x" * 2_000_000)
+    server.script = lambda _: as_error(416, "range_not_satisfiable")
+    sender = LogSender(control_plane, lease, path)
+    sender.start()
+    time.sleep(0.5)
+    lease.stop("lost")
+    sender.finish()
+    assert len(server.requests) < 20
 
 
 def test_hears_of_a_cancel_and_still_sends_the_rest(

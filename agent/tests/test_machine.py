@@ -27,10 +27,15 @@ def test_a_worker_keeps_the_name_it_was_given_once(tmp_path: Path) -> None:
     other = StateFolder(tmp_path, "other")
     name = first.worker_id
     del first
+    assert (tmp_path / "worker-id").read_text().startswith(f"{name} ")
     assert StateFolder(tmp_path, None).worker_id == name
     assert other.worker_id == "other"
     with pytest.raises(ConfigError, match="WORKER_ID"):
         StateFolder(tmp_path, "../up")
+    (tmp_path / "worker-id").write_text(f"{name} of-another-machine")
+    assert StateFolder(tmp_path, None).worker_id != name
+    (tmp_path / "worker-id").write_text("")
+    assert StateFolder(tmp_path, None).worker_id
 
 
 def test_a_result_survives_until_it_is_forgotten(tmp_path: Path) -> None:
@@ -120,10 +125,13 @@ def test_status_tells_running_from_not(tmp_path: Path, capsys: pytest.CaptureFix
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
 def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     unit = tmp_path / "forge-agent.service"
-    unit.write_text(render_unit(tmp_path / "agent config.toml", "root"))
+    unit.write_text(
+        render_unit({"--config": tmp_path / "agent config.toml", "--slots": "per-gpu"}, "root")
+    )
     command = ["systemd-analyze", "verify", "--man=no", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+    assert "agent config.toml' --slots per-gpu\n" in unit.read_text()
 
 
 def test_no_uri_and_no_name_leads_out_of_its_folder(tmp_path: Path) -> None:

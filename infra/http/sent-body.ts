@@ -3,23 +3,21 @@ import type { FastifyRequest } from "fastify";
 import { InvalidRequest } from "../../core/errors";
 import type { ByteRange } from "../store/object-store";
 
-/** The bytes that an upload brings; `total` is how many there will be in all, where that is known. */
-export interface SentRange extends ByteRange {
-  total?: number;
-}
+/** What a request says of its bytes; `total` is how many there will be in all, where that is known. */
+export type SentRange =
+  | (ByteRange & { asks: false; total?: number })
+  /** It brings none, and asks how many are there. */
+  | { asks: true; total?: number };
 
-/**
- * A request's Content-Range: where its bytes belong, or "ask" for one that only asks how much is there
- * (an asterisk in place of the offsets). Undefined for anything else.
- */
-export function readSentRange(header: string): SentRange | "ask" | undefined {
-  if (/^bytes \*\/(\d{1,15}|\*)$/.test(header)) return "ask";
-  const match = /^bytes (\d{1,15})-(\d{1,15})\/(\d{1,15}|\*)$/.exec(header);
+/** A request's Content-Range: where its bytes belong; undefined for what is none. */
+export function readSentRange(header: string): SentRange | undefined {
+  const match = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15}|\*)$/.exec(header);
   if (!match) return undefined;
+  const size = match[3] === "*" ? {} : { total: Number(match[3]) };
+  if (match[1] === undefined) return { asks: true, ...size };
   const [start, end] = [Number(match[1]), Number(match[2])];
-  const total = match[3] === "*" ? undefined : Number(match[3]);
-  if (end < start || (total !== undefined && end >= total)) return undefined;
-  return total === undefined ? { start, end } : { start, end, total };
+  if (end < start || (size.total !== undefined && end >= size.total)) return undefined;
+  return { asks: false, start, end, ...size };
 }
 
 /**

@@ -26,10 +26,16 @@ test("lists what lies below a prefix, with sizes and checksums, but nothing half
   await store.put("p/one", Buffer.from("hello"));
   await store.put("p/deep/two", Buffer.from(""));
   await store.put("other", Buffer.from("x"));
-  writeFileSync(join(root, "p", ".x.part"), "half");
+  await store.put("p/of-a-user.part", Buffer.from(""));
+  writeFileSync(join(root, "p", ".0b6f1c1e-1111-4222-8333-abcdefabcdef.part"), "half");
   expect(await store.list("p/")).toEqual([
     {
       path: "deep/two",
+      sizeBytes: 0,
+      sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+    },
+    {
+      path: "of-a-user.part",
       sizeBytes: 0,
       sha256: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     },
@@ -60,7 +66,10 @@ test("gathers a file by parts, also sent twice or broken off, and gives it its n
     sha256: "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9",
   });
   await store.put("done/x", Buffer.from("older, and longer than the new one"));
-  await store.move("up/x", "done/x");
+  expect(await store.move("up/x", "done/x")).toBe(true);
+  expect(await store.move("up/x", "done/x")).toBe(false);
+  await store.append("up/y", 0, text("y"));
+  expect(await store.move("up/y", "done/x/y")).toBe(false);
   expect(readFileSync(join(root, "done/x"), "utf8")).toBe("hello world");
   expect(await store.measure("up/x")).toBeUndefined();
   await store.removeAll("up/");

@@ -40,23 +40,34 @@ export class LocalStore implements ObjectStore {
     }
   }
 
-  async move(from: string, to: string): Promise<void> {
+  async move(from: string, to: string): Promise<boolean> {
     const source = this.pathOf(from);
     const target = this.pathOf(to);
-    const file = await open(source, "r+");
     try {
-      await file.sync();
-    } finally {
-      await file.close();
+      const file = await open(source, "r+");
+      try {
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await mkdir(dirname(target), { recursive: true });
+      await rename(source, target);
+      return true;
+    } catch (error) {
+      if (IN_THE_WAY.some((code) => isErrno(error, code))) return false;
+      throw error;
     }
-    await mkdir(dirname(target), { recursive: true });
-    await rename(source, target);
   }
 
   async measure(key: string): Promise<Omit<StoredObject, "path"> | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
-    return { sizeBytes, sha256: await sha256Of(this.pathOf(key)) };
+    try {
+      return { sizeBytes, sha256: await sha256Of(this.pathOf(key)) };
+    } catch (error) {
+      if (isErrno(error, "ENOENT")) return undefined; // it was moved meanwhile
+      throw error;
+    }
   }
 
   async sizeOf(key: string): Promise<number | undefined> {
@@ -93,7 +104,7 @@ export class LocalStore implements ObjectStore {
       },
     );
     const files = entries
-      .filter((entry) => entry.isFile() && !entry.name.endsWith(".part"))
+      .filter((entry) => entry.isFile() && !UNFINISHED.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name))
       .sort();
     return await Promise.all(
@@ -132,6 +143,12 @@ export class LocalStore implements ObjectStore {
     return join(this.root, ...segments);
   }
 }
+
+/** What a move says when its source is gone, or its target's place is taken by another kind of thing. */
+const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
+
+/** As `write` names what is not whole yet. */
+const UNFINISHED = /^\.[0-9a-f-]{36}\.part$/;
 
 /** Opens a new file. */
 const createFile = (path: string): Promise<FileHandle> => openIn(path, "wx");

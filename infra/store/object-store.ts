@@ -24,8 +24,11 @@ export interface ObjectStore {
    * there is none. What was written stays when the stream fails: its writer goes on from there.
    */
   append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void>;
-  /** What was appended becomes an object by another name, whole and lasting, in place of one there. */
-  move(from: string, to: string): Promise<void>;
+  /**
+   * What was appended becomes an object by another name, whole and lasting, in place of one there. False
+   * when it is gone, or when what is there is in the way: a file where a folder must be, or the reverse.
+   */
+  move(from: string, to: string): Promise<boolean>;
   /** Reads the whole object; undefined where there is none. */
   measure(key: string): Promise<Omit<StoredObject, "path"> | undefined>;
   /** Undefined: there is no such object. */

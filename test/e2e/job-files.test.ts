@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
 import { logOf } from "../support/agent-jobs";
@@ -227,6 +227,55 @@ describe("an upload", () => {
     expect(existsSync(join(forge.stack.storeDir, "uploads", job.job_id))).toBe(false);
   });
 
+  test("that is all there, and was never answered, is finished by asking or by its last part", async () => {
+    const job = await begin();
+    const folder = join(forge.stack.storeDir, "uploads", job.job_id, "attempt-1");
+    const ranged = (range: string, body: string): ReturnType<typeof put> =>
+      put(job, range.includes("*") ? "asked" : "again", body, {
+        "content-range": range,
+        "x-checksum-sha256": sha256("twelve bytes"),
+      });
+    for (const [range, body] of [
+      ["bytes */12", ""],
+      ["bytes 6-11/12", " bytes"],
+    ] as const) {
+      await ranged(
+        range.includes("*") ? "bytes */12" : "bytes 0-5/12",
+        range.includes("*") ? "" : "twelve",
+      );
+      // As a server leaves it that ends while it reads the file once more.
+      const name = `artifact-${sha256(range.includes("*") ? "asked" : "again")}-12`;
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, name), "twelve bytes");
+      expect(await ranged(range, body)).toMatchObject({ status: 201, body: { complete: true } });
+    }
+    await finish(job);
+  });
+
+  test("of one file at once, many times: one of them, whole, and no failure of ours", async () => {
+    const job = await begin();
+    const bodies = Array.from({ length: 8 }, (_, n) => `${n}`.repeat(100_000));
+    const answers = await Promise.all(bodies.map((body) => put(job, "same", body)));
+    expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 201));
+    const parts = { "content-range": "bytes 0-99999/100000" };
+    const again = await Promise.all(
+      bodies.map(() => put(job, "parts", "x".repeat(100_000), parts)),
+    );
+    expect(new Set(again.map(({ status }) => status))).toEqual(new Set([201]));
+    await finish(job);
+  });
+
+  test("to a place that another file takes is a conflict", async () => {
+    const job = await begin();
+    expect((await put(job, "a", "file")).status).toBe(201);
+    expect(await put(job, "a/b", "below it")).toMatchObject({
+      status: 409,
+      body: { error: { code: "upload_conflict" } },
+    });
+    expect((await put(job, "data.part", "of a user")).status).toBe(201);
+    await finish(job);
+  });
+
   test("that arrives changed leaves nothing, and may be sent anew", async () => {
     const job = await begin();
     const checked = { "x-checksum-sha256": sha256("right") };
@@ -292,6 +341,21 @@ test("a checkpoint is handed to the next attempt, the newest one only, until the
   expect(existsSync(join(forge.stack.storeDir, "runs", job.job_id))).toBe(false);
 });
 
+test("what a worker serves is stopped when no job of its has left it there, and only then", async () => {
+  await forge.user.submit("deploy", { checkpoint_id: "c" });
+  const job = await worker.take();
+  const { deployment_id: own } = job.output_ids;
+  const told = async (...deployments: (string | undefined)[]): Promise<unknown> =>
+    (await worker.heartbeat({ deployments, job_id: job.job_id })).commands;
+  const stopped = [{ type: "stop_deployment", deployment_id: "dep_stray" }];
+  // It is healthy, and its result is on the way.
+  expect(await told(own, "dep_stray")).toEqual(stopped);
+  await worker.complete(job);
+  await untilEnded(forge.user, job.job_id);
+  const { commands } = await worker.heartbeat({ deployments: [own, "dep_stray"] });
+  expect(commands).toEqual(stopped);
+});
+
 describe("inputs", () => {
   const upload = async (key: string): Promise<{ dataset_id: string; dataset_uri: string }> => {
     const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
@@ -319,6 +383,22 @@ describe("inputs", () => {
       }
       await finish(job);
     }
+  });
+
+  test("that a worker claims to lie in another's folder are not handed out", async () => {
+    const other = await createTenant(forge, "victim");
+    const theirs = await upload(other.user.key);
+    const job = await begin();
+    const uri = theirs.dataset_uri.replace("raw.jsonl", "");
+    await worker.complete(job, { artifacts_uri: uri });
+    const { result, artifacts_uri } = (await untilEnded(forge.user, job.job_id)) as unknown as {
+      result: { dataset_id: string };
+      artifacts_uri: string;
+    };
+    expect(artifacts_uri).toBe(`forge://artifacts/datasets/${result.dataset_id}/`);
+    const next = await begin("train", { dataset_id: result.dataset_id });
+    expect(next.inputs).toEqual([{ param: "dataset_id", value: result.dataset_id }]);
+    await finish(next);
   });
 
   test("of another tenant are as if they had never been", async () => {

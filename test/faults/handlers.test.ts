@@ -108,9 +108,16 @@ test("out of memory is tried again here, then reported as transient: another att
     error_code: "job_error",
     error: expect.stringMatching(/CUDA out of memory/),
   });
-  const log = await logOf(forge.user, job_id);
-  expect(log.match(/trying again here/g)).toHaveLength(2);
-  expect(log.match(/^CUDA out of memory$/gm)).toHaveLength(3);
+  const failure = "the handler ended with exit code 75: CUDA out of memory";
+  expect((await logOf(forge.user, job_id)).split("\n")).toEqual([
+    "CUDA out of memory",
+    `[forge] failed, transient: ${failure}; trying again here (1 of 2)`,
+    "CUDA out of memory",
+    `[forge] failed, transient: ${failure}; trying again here (2 of 2)`,
+    "CUDA out of memory",
+    `[forge] failed, transient: ${failure}`,
+    "",
+  ]);
 });
 
 test("a fatal failure is not tried again", async () => {

@@ -26,7 +26,8 @@ def main() -> int:
             case "status":
                 return show_status(arguments.state_dir, as_json=arguments.json)
             case "install":
-                return install(arguments.config, arguments.user, dry_run=arguments.dry_run)
+                flags = {"--config": arguments.config, "--slots": arguments.slots}
+                return install(flags, arguments.user, dry_run=arguments.dry_run)
             case _:
                 return _run(arguments)
     except ConfigError as error:
@@ -62,17 +63,26 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=__version__)
-    parser.add_argument("--config", type=Path, help="a TOML file; also FORGE_AGENT_CONFIG")
-    parser.add_argument("--slots", help='jobs at a time: "per-gpu", or how many')
+    _add_flags(parser, default=None)
     commands = parser.add_subparsers(dest="command", metavar="command")
-    commands.add_parser("run", help="register and work (the default)")
+    run = commands.add_parser("run", help="register and work (the default)")
     status = commands.add_parser("status", help="tell what the agents of this machine do")
     status.add_argument("--json", action="store_true")
     status.add_argument("--state-dir", type=Path, default=None)
     service = commands.add_parser("install", help="make it a service of systemd")
+    for command in (run, service):
+        _add_flags(command, default=argparse.SUPPRESS)
     service.add_argument("--user", default="forge-agent", help="account that it runs as")
     service.add_argument("--dry-run", action="store_true", help="show the unit, change nothing")
     return parser
+
+
+def _add_flags(parser: argparse.ArgumentParser, default: str | None) -> None:
+    """The same before and after the command's name."""
+    parser.add_argument(
+        "--config", type=Path, default=default, help="a TOML file; also FORGE_AGENT_CONFIG"
+    )
+    parser.add_argument("--slots", default=default, help='jobs at a time: "per-gpu", or how many')
 
 
 if __name__ == "__main__":

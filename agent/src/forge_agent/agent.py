@@ -2,9 +2,9 @@
 
 import logging
 import os
-import threading
 import time
 from collections.abc import Mapping
+from queue import SimpleQueue
 
 from . import __version__
 from .config import AgentConfig
@@ -25,7 +25,8 @@ class Agent:
         self._config = config
         self._control_plane = ControlPlane(config.api_url, config.api_key)
         self._state = StateFolder(config.state_dir, config.worker_id)
-        self._wake = threading.Event()
+        # Of all that wakes another thread, this alone may be used by a signal handler.
+        self._events: SimpleQueue[str] = SimpleQueue()
         self._stops = 0
         nvml = Nvml()
         gpus = nvml.find_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
@@ -40,7 +41,7 @@ class Agent:
                 share,
                 env,
                 self._state.slot(number),
-                self._wake.set,
+                lambda: self._events.put("changed"),
             )
             for number, (share, env) in enumerate(shares)
         ]
@@ -51,13 +52,12 @@ class Agent:
         for slot in self._slots:
             slot.start()
         while True:
-            self._wake.wait()
-            self._wake.clear()
+            if self._events.get() == "stop":
+                self._stop()
             self._write_status(started)
             if any(slot.failure for slot in self._slots):
                 self._leave()
-            # A slot that polls has nothing to lose: its poll ends with this process.
-            if all(slot.has_ended or (self._stops and not slot.is_busy) for slot in self._slots):
+            if all(self._may_leave(slot) for slot in self._slots):
                 break
         for slot in self._slots:
             slot.close()
@@ -69,6 +69,9 @@ class Agent:
 
     def request_stop(self) -> None:
         """Called by a signal handler: the first drains, the second gives up what still runs."""
+        self._events.put("stop")
+
+    def _stop(self) -> None:
         self._stops += 1
         if self._stops == 1:
             logger.info("stopping: a job that runs is finished first; another signal gives it up")
@@ -81,7 +84,11 @@ class Agent:
         self._stops = max(1, self._stops)
         for slot in self._slots:
             slot.leave()
-        self._wake.set()
+
+    def _may_leave(self, slot: Slot) -> bool:
+        """A poll ends with this process; a result that is on the disk waits for the next one."""
+        is_held_up = slot.has_job or (slot.has_result and self._stops == 1)
+        return slot.has_ended or (self._stops > 0 and not is_held_up)
 
     def _write_status(self, started: float) -> None:
         self._state.write_status(

@@ -28,7 +28,7 @@ class CheckpointSender:
 
     def __init__(self, control_plane: ControlPlane, lease: Lease, folder: Path) -> None:
         self._control_plane = control_plane
-        self._lease = lease
+        self._lease = lease.part()
         self._folder = folder
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
@@ -38,8 +38,11 @@ class CheckpointSender:
             self._thread.start()
 
     def finish(self) -> None:
-        """A checkpoint under way is given up: the handler has ended, well or not."""
+        """An upload under way is given up: the handler has ended, well or not."""
         self._is_over.set()
+        self._lease.stop("the handler has ended")
+        if self._thread.is_alive():
+            self._thread.join()
 
     def _run(self) -> None:
         seen: tuple[str, int] | None = None

@@ -121,6 +121,10 @@ class AgentConfig:
         )
 
 
+SERVICE_STATE_DIR = Path("/var/lib/forge-agent")
+"""What systemd makes of the unit's StateDirectory."""
+
+
 def default_state_dir(env: Mapping[str, str]) -> Path:
     """Where a service, else a user, keeps such things."""
     if env.get("STATE_DIRECTORY"):  # set by systemd
@@ -153,10 +157,11 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     env = fields.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ConfigError(f"{where}.env must be a table of texts")
-    # A job has a working directory of its own, where the owner's program is not.
+    # A job has a working directory of its own, where the owner's program is not; an image has all.
+    is_beside = [not fields.get("image") and (base / word).is_file() for word in words]
     fields["command"] = tuple(
-        str(base / word) if (base / word).is_file() and not Path(word).is_absolute() else word
-        for word in words
+        str(base / word) if beside and not Path(word).is_absolute() else word
+        for word, beside in zip(words, is_beside, strict=True)
     )
     return HandlerConfig(**fields)
 

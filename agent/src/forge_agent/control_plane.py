@@ -1,6 +1,7 @@
 """The control plane over HTTP: one method an endpoint; all its failures are classified here."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,7 @@ from .lease import Away
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
-_TRANSFER_TIMEOUT_S = 60.0
+TRANSFER_TIMEOUT_S = 60.0
 """Of a transfer, how long it may stand still."""
 
 
@@ -107,8 +108,8 @@ class ControlPlane:
         }
         response = self._send("PATCH", url, lease, headers, data)
         if response.status_code == 416:
-            there = response.headers.get("range", "bytes=0--1")
-            return LogLength(int(there.rpartition("-")[2] or 0) + 1, cancelled=False)
+            there = re.fullmatch(r"bytes=0-(\d+)", response.headers.get("range", ""))
+            return LogLength(int(there[1]) + 1 if there else 0, cancelled=False)
         answer = self._read(url, response)
         return LogLength(int(answer["length"]), bool(answer.get("cancelled")))
 
@@ -117,11 +118,12 @@ class ControlPlane:
         url: str,
         lease: Mapping[str, str],
         headers: Mapping[str, str],
-        body: bytes | Iterable[bytes] = b"",
+        body: bytes = b"",
+        timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> dict[str, Any]:
         """Uploads a file or a part of one; the answer's body."""
         sent = {"Content-Type": "application/octet-stream", **headers}
-        return self._read(url, self._send("PUT", url, lease, sent, body))
+        return self._read(url, self._send("PUT", url, lease, sent, body, timeout_s))
 
     @contextmanager
     def get(self, url: str, lease: Mapping[str, str], offset: int) -> Iterator[httpx2.Response]:
@@ -129,13 +131,13 @@ class ControlPlane:
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         try:
             with self._client.stream(
-                "GET", url, timeout=_TRANSFER_TIMEOUT_S, **self._addressed(url, lease, headers)
+                "GET", url, timeout=TRANSFER_TIMEOUT_S, **self._addressed(url, lease, headers)
             ) as response:
                 if response.status_code not in (200, 206, 416):
                     response.read()
                     self._read(url, response)
                 yield response
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise _away(url, error) from error
 
     def _send(
@@ -144,17 +146,18 @@ class ControlPlane:
         url: str,
         lease: Mapping[str, str],
         headers: Mapping[str, str],
-        body: bytes | Iterable[bytes],
+        body: bytes,
+        timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> httpx2.Response:
         try:
             return self._client.request(
                 method,
                 url,
                 content=body,
-                timeout=_TRANSFER_TIMEOUT_S,
+                timeout=timeout_s,
                 **self._addressed(url, lease, headers),
             )
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise _away(url, error) from error
 
     def _addressed(
@@ -169,7 +172,7 @@ class ControlPlane:
     ) -> dict[str, Any]:
         try:
             response = self._client.post(path, json=body, headers=self._key, timeout=timeout_s)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             raise _away(path, error) from error
         return self._read(path, response)
 

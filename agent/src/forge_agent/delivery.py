@@ -10,13 +10,14 @@ from .control_plane import ControlPlane, ControlPlaneAway, NotRegistered, Refuse
 logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
+_FORBIDDEN = 403
 _REFUSED = "the control plane refused the worker's report; the agent's log says why"
 
 
 def deliver(
     control_plane: ControlPlane, result: dict[str, Any], register: Callable[[], object]
 ) -> bool:
-    """Whether it was taken as it is, however long that took.
+    """Whether it was taken as it is, however long that took. Raises Refused for the key's sake.
 
     register: called when the control plane does not know this worker any more.
     """
@@ -34,6 +35,8 @@ def deliver(
             register()
         except Refused as error:
             logger.error("result of job %s refused: %s", sent["job_id"], error)
+            if error.status == _FORBIDDEN:
+                raise  # another key may deliver it, after the next start
             if error.status not in (400, 413) or sent is not result:
                 return False
             # The job must not hang on a result that the control plane can't take.

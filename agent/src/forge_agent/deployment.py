@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx2
 
-from .config import AgentConfig
+from .config import AgentConfig, HandlerConfig
+from .container import remove_container
 from .handler import HandlerFailed, HandlerFolder, read_outcome, start_handler
 from .job_report import Reports
 from .job_types import handler_for
@@ -33,19 +34,31 @@ _LINE_BYTES = 64 * 1024
 class Deployment:
     """One served model. Its folder holds all that it needs to be served again."""
 
-    def __init__(self, config: AgentConfig, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: AgentConfig, folder: Path, env: Mapping[str, str], mask: Mask
+    ) -> None:
         self.folder = folder
         self.id = folder.name
         self.is_healthy = False
         self.job_log: LogFile | None = None
         self._config = config
         self._env = env
-        self._mask = Mask()
+        self._mask = mask
+        # No proxy of the environment: the server is on this machine.
+        self._client = httpx2.Client(timeout=_LOOK_S, trust_env=False)
         self._stopping = threading.Event()
         self._process: Leashed | None = None
         self._pump: threading.Thread | None = None
         self._thread: threading.Thread | None = None
         self._spec_file = folder / "deployment.json"
+
+    @property
+    def _handler(self) -> HandlerConfig:
+        return handler_for(self._config, "deploy")
+
+    @property
+    def _container(self) -> str:
+        return f"forge-{self.id}"
 
     @property
     def run_folder(self) -> HandlerFolder:
@@ -75,8 +88,9 @@ class Deployment:
             "FORGE_PORT": str(spec["port"]),
             "FORGE_DEPLOYMENT_ID": self.id,
         }
-        handler = handler_for(self._config, "deploy")
-        process = start_handler(handler, self.run_folder, env, f"forge-{self.id}")
+        if self._handler.image:
+            remove_container(self._container)  # one that an agent that was killed has left
+        process = start_handler(self._handler, self.run_folder, env, self._container)
         self._process = process
         self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)
         self._pump.start()
@@ -100,7 +114,7 @@ class Deployment:
 
     def check_health(self) -> bool:
         try:
-            answer = httpx2.get(f"{self.url.removesuffix('/v1')}/health", timeout=_LOOK_S)
+            answer = self._client.get(f"{self.url.removesuffix('/v1')}/health")
             self.is_healthy = answer.is_success
         except httpx2.HTTPError:
             self.is_healthy = False
@@ -119,6 +133,11 @@ class Deployment:
             self._process.wait()
         if self._thread:
             self._thread.join()
+            # It may have started one more just then.
+            self._process.stop(grace_s=0) if self._process else None
+        if self._handler.image:
+            remove_container(self._container)
+        self._client.close()
         self.is_healthy = False
 
     def _supervise(self) -> None:

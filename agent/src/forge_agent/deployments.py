@@ -17,6 +17,7 @@ from .job_report import Reports
 from .lease import Lease
 from .leashed import Ending
 from .log_file import LogFile
+from .masking import Mask
 from .storage import Storage
 
 logger = logging.getLogger(__name__)
@@ -25,9 +26,12 @@ logger = logging.getLogger(__name__)
 class Deployments:
     """All deployed models of one slot."""
 
-    def __init__(self, config: AgentConfig, folder: Path, env: Mapping[str, str]) -> None:
+    def __init__(
+        self, config: AgentConfig, folder: Path, env: Mapping[str, str], mask: Mask
+    ) -> None:
         self._config = config
         self._folder = folder
+        self._mask = mask
         self._env = env
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
@@ -35,7 +39,7 @@ class Deployments:
     def restore(self) -> None:
         """Serves again what was served before the agent ended."""
         for folder in sorted(self._folder.glob("*/")):
-            deployment = Deployment(self._config, folder, self._env)
+            deployment = Deployment(self._config, folder, self._env, self._mask)
             if not deployment.is_kept:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
@@ -57,7 +61,7 @@ class Deployments:
         env: Mapping[str, str],
     ) -> Outcome:
         """Starts the server of a deploy job, and returns when it is healthy."""
-        deployment = Deployment(self._config, self.folder_for(lease), env)
+        deployment = Deployment(self._config, self.folder_for(lease), env, self._mask)
         host = self._config.deploy_host or _host_towards(self._config.api_url)
         deployment.prepare(host, _free_port(host, self._config.deploy_ports))
         folder = deployment.run_folder
@@ -69,7 +73,8 @@ class Deployments:
             deployment.start()
             deployment.wait_until_healthy(lease)
             log.say(f"served at {deployment.url}")
-            for path in sorted(each for each in folder.output.rglob("*") if each.is_file()):
+            told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
+            for path in folder.outputs():
                 storage.upload(path, path.relative_to(folder.output).as_posix())
         except BaseException:
             with self._lock:
@@ -79,7 +84,6 @@ class Deployments:
         deployment.job_log = None
         deployment.keep()
         deployment.watch()
-        told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
         result = {"deployment_id": deployment.id, "inference_url": deployment.url}
         return Outcome({**told.result, **result}, told.metrics)
 

@@ -15,11 +15,13 @@ from .job_report import Reports
 from .lease import Lease
 from .leashed import Ending, Leashed
 from .sendable import require_sendable, sendable_text
+from .small_file import read_small
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
 
 _MESSAGE_LIMIT = 4096
+_RESULT_LIMIT = 1024 * 1024
 _OWN_SECRETS = (
     "SERVICE_API_KEY",
     "S3_ACCESS_KEY_ID",
@@ -78,6 +80,19 @@ class HandlerFolder:
         }
         self.job_file.write_text(json.dumps(content, indent=2))
 
+    def outputs(self) -> list[Path]:
+        """The files of the artifact; links are not followed. Raises HandlerFailed for odd names."""
+        files = sorted(
+            path for path in self.output.rglob("*") if path.is_file() and not path.is_symlink()
+        )
+        for path in files:
+            try:
+                str(path).encode()
+            except UnicodeEncodeError:
+                message = f"{path.name!r}: the name of a file must be UTF-8"
+                raise HandlerFailed(message, transient=False) from None
+        return files
+
     def forget(self) -> None:
         """Frees what a try that failed has left, but for its checkpoints."""
         for folder in (self.output, self.temporary):
@@ -132,19 +147,19 @@ def _read_result(folder: HandlerFolder, reports: Reports) -> Outcome:
     written: Any = {}
     try:
         if folder.result_file.exists():
-            written = json.loads(folder.result_file.read_text())
+            written = json.loads(read_small(folder.result_file, _RESULT_LIMIT))
         require_sendable(written)
         metrics = {**reports.latest().metrics, **dict(written.get("metrics") or {})}
         return Outcome(result=dict(written.get("result") or {}), metrics=metrics)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         message = f"the handler ended well but left no usable result.json: {error}"
         raise HandlerFailed(sendable_text(message)[:_MESSAGE_LIMIT], transient=False) from error
 
 
 def _read_error(folder: HandlerFolder) -> str | None:
     try:
-        return str(json.loads(folder.result_file.read_text())["error"])
-    except (OSError, ValueError, KeyError, TypeError):
+        return str(json.loads(read_small(folder.result_file, _RESULT_LIMIT))["error"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

@@ -4,6 +4,7 @@ import os
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from .settings import ConfigError
@@ -57,16 +58,18 @@ WantedBy=multi-user.target
 """
 
 
-def render_unit(config: Path | None, user: str) -> str:
+def render_unit(flags: Mapping[str, object], user: str) -> str:
+    """`flags`: of the command line, as the service should get them; None for one not given."""
     command = [sys.executable, "-m", "forge_agent"]
-    if config:
-        command += ["--config", str(config.resolve())]
+    for name, value in flags.items():
+        if value is not None:
+            command += [name, str(value.resolve() if isinstance(value, Path) else value)]
     return _UNIT.format(command=shlex.join(command), env_file=_ENV_FILE, user=user)
 
 
-def install(config: Path | None, user: str, *, dry_run: bool) -> int:
+def install(flags: Mapping[str, object], user: str, *, dry_run: bool) -> int:
     """Writes the unit and starts it. Raises ConfigError where this machine or account can't."""
-    unit = render_unit(config, user)
+    unit = render_unit(flags, user)
     if dry_run:
         print(unit, end="")
         return 0

@@ -1,11 +1,14 @@
 """What a running handler tells: how far it is, and what it has used so far."""
 
+import contextlib
 import json
 import math
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from .small_file import read_small
 
 PREFIX = b"::forge "
 """A line of output that begins so is a report, and no part of the log."""
@@ -35,11 +38,8 @@ class Reports:
         return True
 
     def latest(self) -> Report:
-        try:
-            with self._file.open("rb") as file:
-                self._take(file.read(_MAX_BYTES))
-        except OSError:
-            pass
+        with contextlib.suppress(OSError, ValueError):
+            self._take(read_small(self._file, _MAX_BYTES))
         with self._lock:
             return self._told
 
@@ -47,7 +47,7 @@ class Reports:
         """A number from 0 to 1, or {"progress", "metrics"}; anything else is nobody's loss."""
         try:
             given = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         told = given if isinstance(given, dict) else {"progress": given}
         progress, metrics = told.get("progress"), told.get("metrics")
@@ -59,7 +59,12 @@ class Reports:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return False
 
 
 def _fraction(value: Any) -> float:  # noqa: ANN401 - a number, as was just seen

@@ -19,6 +19,7 @@ from .handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_
 from .job_report import Report, Reports
 from .job_types import handler_for
 from .lease import JobStopped, Lease
+from .leashed import Ending
 from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
@@ -28,6 +29,8 @@ from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
 
+_SIGNALLED = 128
+"""What a shell adds to a signal's number to make an exit code of it."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
 _DEADLINE_SLACK_S = 30.0
 """The control plane ends a job at its deadline; later, and only if that is away, we do."""
@@ -44,6 +47,7 @@ class JobRunner:
         gpus: Gpus,
         env: Mapping[str, str],
         deployments: Deployments,
+        mask: Mask,
     ) -> None:
         """`env`: further variables for handlers, such as the slot's GPU."""
         self._config = config
@@ -52,7 +56,7 @@ class JobRunner:
         self._gpus = gpus
         self._env = env
         self._deployments = deployments
-        self._mask = Mask()
+        self._mask = mask
         self._reports: Reports | None = None
         # What an agent that was killed left half done is of no use.
         shutil.rmtree(work, ignore_errors=True)
@@ -155,7 +159,7 @@ class JobRunner:
                 if lease.job_type == "deploy":
                     return self._deployments.deploy(lease, inputs, log, storage, self._env)
                 outcome = self._run_handler(lease, here, log)
-                self._upload(here.output, storage, log)
+                self._upload(here, storage, log)
                 return outcome
             except HandlerFailed as error:
                 kind = "transient" if error.transient else "fatal"
@@ -194,22 +198,24 @@ class JobRunner:
             log.pump(leashed.output, reports.hear)
             ending = leashed.wait()
         finally:
+            # Whatever went wrong here, nothing of the handler goes on.
+            leashed.stop(grace_s=0)
             timer.cancel()
             checkpoints.finish()
             if config.image:
                 remove_container(name)
         lease.require()
+        if config.image and (ending.code or 0) > _SIGNALLED:
+            # A container that was killed, for its memory perhaps, tells so by its code.
+            ending = Ending(None, (ending.code or 0) - _SIGNALLED, ending.reason)
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
         return read_outcome(here, ending, log.last_line, reports)
 
-    def _upload(self, output: Path, storage: Storage, log: LogFile) -> None:
-        """Every file below the output folder; links are not followed."""
-        files = sorted(
-            path for path in output.rglob("*") if path.is_file() and not path.is_symlink()
-        )
+    def _upload(self, here: HandlerFolder, storage: Storage, log: LogFile) -> None:
+        files = here.outputs()
         for path in files:
-            storage.upload(path, path.relative_to(output).as_posix())
+            storage.upload(path, path.relative_to(here.output).as_posix())
         size = sum(path.stat().st_size for path in files)
         log.say(f"uploaded {len(files)} files, {size} bytes")
 

@@ -1,7 +1,6 @@
 """What this worker holds of a job, and how it learns that it should stop."""
 
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -47,6 +46,12 @@ class Lease:
         for callback in told:
             callback()
 
+    def part(self) -> "Lease":
+        """The same for a part of the work, which may be ended by itself."""
+        part = Lease(self.job, self.query["worker_id"])
+        self.on_stop(lambda: part.stop(self.why_stopped or ""))
+        return part
+
     def on_stop(self, callback: Callable[[], None]) -> None:
         with self._lock:
             self._on_stop.append(callback)
@@ -78,8 +83,3 @@ class Lease:
                 away(error)
             self.sleep(backoff_s)
             backoff_s = min(2 * backoff_s, _MAX_BACKOFF_S)
-
-
-def monotonic_deadline(seconds: float | None) -> float:
-    """When so many seconds will have passed, on the monotonic clock; never for None."""
-    return float("inf") if seconds is None else time.monotonic() + seconds

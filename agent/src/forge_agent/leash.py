@@ -97,7 +97,7 @@ def _watch(child: int, memory_bytes: int) -> tuple[int, str | None]:
             elif b"term" in words:
                 _signal_group(child, signal.SIGTERM)
         if memory_bytes and reason is None:
-            used = sum(_resident(pid) for pid in [child, *_descendants(os.getpid())])
+            used = _memory_of(_descendants(os.getpid()), memory_bytes)
             if used > memory_bytes:
                 limit_gb, used_gb = memory_bytes / 1e9, used / 1e9
                 reason = f"used {used_gb:.2f} GB of memory, over its bound of {limit_gb:.2f} GB"
@@ -137,22 +137,34 @@ def _end_rest(child: int) -> None:
 def _descendants(of: int) -> list[int]:
     """Every process below one, by /proc; none where there is no such thing."""
     found: list[int] = []
-    try:
-        children = Path(f"/proc/{of}/task/{of}/children").read_text().split()
-    except OSError:
-        return found
-    for text in children:
-        found += [int(text), *_descendants(int(text))]
+    for task in Path(f"/proc/{of}/task").glob("*"):  # each thread has children of its own
+        with contextlib.suppress(OSError):
+            for text in (task / "children").read_text().split():
+                found += [int(text), *_descendants(int(text))]
     return found
 
 
+def _memory_of(pids: list[int], bound: int) -> int:
+    """Bytes of memory of all of them; what they share is counted once, where that matters."""
+    resident = sum(_resident(pid) for pid in pids)
+    # The exact figure takes the kernel long, and is not wanted while the rough one is in bounds.
+    return resident if resident <= bound else sum(_proportional(pid) for pid in pids)
+
+
 def _resident(pid: int) -> int:
-    """Bytes of memory that are its own: what it shares with its parent counts there."""
     try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_text().split()
-    except (OSError, ValueError):
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
+    except (OSError, ValueError, IndexError):
         return 0
-    return (int(resident) - int(shared)) * _PAGE_BYTES
+
+
+def _proportional(pid: int) -> int:
+    """Its share of each page: a page of two processes is half of each one's."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    except (OSError, ValueError, StopIteration):
+        return _resident(pid)
 
 
 def _signal_group(leader: int, number: int) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -10,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
+
+MARKER = "FORGE_JOB_FILE"
+"""A variable that only the processes of one try of a job have alike."""
 
 _LEASH = Path(__file__).with_name("leash.py")
 
@@ -54,10 +58,13 @@ class Leashed:
         finally:
             os.close(status_write)
         self._status = os.fdopen(status_read)
-        self._lock = threading.Lock()
-        self._ending: Ending | None = None
+        self._marker = env.get(MARKER)
         self._timer: threading.Timer | None = None
+        self._ending = Ending(code=None, signal=9, reason="its supervisor was killed")
         self.pid = int(json.loads(self._status.readline() or '{"pid": 0}')["pid"])
+        # Not only when somebody waits: if the leash is killed, what it held must end at once.
+        self._watcher = threading.Thread(target=self._watch, name="leash", daemon=True)
+        self._watcher.start()
 
     @property
     def output(self) -> IO[bytes]:
@@ -71,10 +78,8 @@ class Leashed:
 
     def wait(self) -> Ending:
         """Until it and all that it started have ended."""
-        with self._lock:
-            if self._ending is None:
-                self._ending = self._read_ending()
-            return self._ending
+        self._watcher.join()
+        return self._ending
 
     def stop(self, grace_s: float) -> None:
         """SIGTERM to the whole group, SIGKILL after the grace; does not wait."""
@@ -93,7 +98,7 @@ class Leashed:
             self._process.stdin.write(word)
             self._process.stdin.flush()
 
-    def _read_ending(self) -> Ending:
+    def _watch(self) -> None:
         line = self._status.readline()
         self._process.wait()
         if self._timer:
@@ -102,10 +107,20 @@ class Leashed:
         with contextlib.suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
-        if not line:  # the leash itself was killed: what it held must not go on
+        if line:
+            told = json.loads(line)
+            self._ending = Ending(told["code"], told["signal"], told["reason"])
+        else:  # the leash itself was killed
             if self.pid:
                 with contextlib.suppress(ProcessLookupError):
-                    os.killpg(self.pid, 9)
-            return Ending(code=None, signal=9, reason="its supervisor was killed")
-        told = json.loads(line)
-        return Ending(code=told["code"], signal=told["signal"], reason=told["reason"])
+                    os.killpg(self.pid, signal.SIGKILL)
+            end_marked(self._marker)
+
+
+def end_marked(marker: str | None) -> None:
+    """Ends every process that has the marker in its environment, whatever group it is in."""
+    wanted = f"{MARKER}={marker}".encode()
+    for folder in Path("/proc").glob("[0-9]*") if marker else ():
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)

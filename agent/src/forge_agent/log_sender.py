@@ -13,6 +13,7 @@ logger = logging.getLogger(__name__)
 _EVERY_S = 1.0
 _MAX_PAUSE_S = 30.0
 _PART_BYTES = 512 * 1024
+_MAX_REWINDS = 3
 
 
 class LogSender:
@@ -60,6 +61,7 @@ class LogSender:
                 return
 
     def _send_all(self) -> None:
+        rewinds = 0
         with self._path.open("rb") as file:
             while True:
                 file.seek(self._sent)
@@ -69,6 +71,9 @@ class LogSender:
                 answer = self._control_plane.append_log(
                     str(self._url), self._lease.query, self._sent, data
                 )
+                rewinds = rewinds + 1 if answer.length <= self._sent else 0
                 self._sent = min(answer.length, self._sent + len(data))
+                if rewinds == _MAX_REWINDS:
+                    raise ControlPlaneAway(f"the log stays at {answer.length} bytes there")
                 if answer.cancelled:
                     self._lease.stop("cancelled")

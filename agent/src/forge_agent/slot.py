@@ -24,6 +24,7 @@ from .heartbeat import HeartbeatLoop
 from .job_runner import JobRunner
 from .job_types import job_types_of
 from .lease import Lease
+from .masking import mask_for
 from .preflight import find_fault
 from .spool import Spool
 
@@ -57,9 +58,10 @@ class Slot:
         self._gpus = gpus
         self._on_change = on_change
         self._folder = folder
-        self._deployments = Deployments(config, folder / "deployments", env)
+        mask = mask_for(config)
+        self._deployments = Deployments(config, folder / "deployments", env, mask)
         self._runner = JobRunner(
-            config, control_plane, folder / "work", gpus, env, self._deployments
+            config, control_plane, folder / "work", gpus, env, self._deployments, mask
         )
         self._spool = Spool(folder)
         self._boot_id = uuid.uuid4().hex
@@ -71,9 +73,13 @@ class Slot:
         self._since = time.time()
 
     @property
-    def is_busy(self) -> bool:
-        """Whether it has a job, or a result that the control plane does not have."""
-        return self._lease is not None or self._unsent is not None
+    def has_job(self) -> bool:
+        return self._lease is not None
+
+    @property
+    def has_result(self) -> bool:
+        """Whether there is one that the control plane does not have; the disk has it too."""
+        return self._unsent is not None
 
     def start(self) -> None:
         threading.Thread(target=self._run, name=self.worker_id, daemon=True).start()

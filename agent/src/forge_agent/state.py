@@ -1,5 +1,6 @@
 """The agent's folder: one for each worker of the machine, held by one agent at a time."""
 
+import contextlib
 import fcntl
 import json
 import os
@@ -68,13 +69,25 @@ def read_statuses(state_dir: Path) -> list[dict[str, Any]]:
 
 
 def _made_once(file: Path) -> str:
-    """The name of this machine's worker, the same after each restart."""
+    """The name of this machine's worker, the same after each restart; another on a copied disk."""
+    machine = _machine_id()
+    with contextlib.suppress(FileNotFoundError):
+        name, _, made_on = file.read_text().strip().partition(" ")
+        if name and made_on == machine:
+            return name
+    host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-.") or "worker"
+    name = f"{host[:100]}-{uuid.uuid4().hex[:8]}"
+    partial = file.with_suffix(".part")
+    partial.write_text(f"{name} {machine}")
+    partial.replace(file)
+    return name
+
+
+def _machine_id() -> str:
     try:
-        return file.read_text().strip()
-    except FileNotFoundError:
-        host = re.sub(r"[^A-Za-z0-9._-]", "-", socket.gethostname()).strip("-.") or "worker"
-        file.write_text(f"{host[:100]}-{uuid.uuid4().hex[:8]}")
-        return file.read_text().strip()
+        return Path("/etc/machine-id").read_text().strip()
+    except OSError:
+        return ""
 
 
 def _lock(file: Path) -> IO[str] | None:

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from .config import default_state_dir
+from .config import SERVICE_STATE_DIR, default_state_dir
 from .state import read_statuses
 
 _EXIT_NONE_RUNNING = 3
@@ -15,12 +15,14 @@ _EXIT_NONE_RUNNING = 3
 
 def show_status(state_dir: Path | None, *, as_json: bool) -> int:
     """Prints it; 0 while an agent runs, 3 while none does."""
-    chosen = state_dir or Path(os.environ.get("FORGE_AGENT_STATE") or default_state_dir(os.environ))
-    statuses = read_statuses(chosen)
+    own = Path(os.environ.get("FORGE_AGENT_STATE") or default_state_dir(os.environ))
+    # Without a word, the service of this machine too.
+    folders = [state_dir] if state_dir else [own, SERVICE_STATE_DIR]
+    statuses = [status for folder in dict.fromkeys(folders) for status in read_statuses(folder)]
     if as_json:
         print(json.dumps(statuses, indent=2))
     elif not statuses:
-        print(f"no agent has run with its state in {chosen}")
+        print(f"no agent has run with its state in {' or '.join(map(str, folders))}")
     else:
         for status in statuses:
             print("\n".join(_describe(status)))

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .control_plane import ControlPlane, ControlPlaneAway, Refused
+from .control_plane import TRANSFER_TIMEOUT_S, ControlPlane, ControlPlaneAway, Refused
 from .lease import Lease
 
 logger = logging.getLogger(__name__)
 
 PART_BYTES = 8 * 1024 * 1024
 _READ_BYTES = 1024 * 1024
+_BEYOND = 416
 _MAX_MISMATCHES = 3
+_HASHED_BYTES_PER_S = 50e6
 
 
 class TransferFailed(Exception):
@@ -63,11 +65,14 @@ def _upload_parts(
 ) -> None:
     def send(content: bytes, content_range: str) -> dict[str, Any]:
         return control_plane.put(
-            url, lease.query, {**headers, "Content-Range": content_range}, content
+            url, lease.query, {**headers, "Content-Range": content_range}, content, patience_s
         )
 
     def ask() -> dict[str, Any]:
         return lease.persist(lambda: send(b"", f"bytes */{size}"), _log_away)
+
+    # The last part is answered when the control plane has read the whole file once more.
+    patience_s = TRANSFER_TIMEOUT_S + size / _HASHED_BYTES_PER_S
 
     answer = ask()
     with path.open("rb") as file:
@@ -103,10 +108,14 @@ def download(
 
     def fetch() -> None:
         start = partial.stat().st_size if partial.exists() else 0
+        if start >= size > 0:
+            return
         with (
             control_plane.get(str(file["url"]), lease.query, start) as response,
             partial.open("ab" if response.status_code == 206 else "wb") as output,
         ):
+            if response.status_code == _BEYOND:
+                raise ControlPlaneAway(f"{target.name} has changed there")
             for chunk in response.iter_bytes(_READ_BYTES):
                 lease.require()
                 output.write(chunk)

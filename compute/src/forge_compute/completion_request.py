@@ -7,6 +7,9 @@ from typing import Any
 from .language_model import LanguageModel
 from .serving import Request
 
+_LEAST_TEMPERATURE = 1e-3
+"""Below it the likeliest token is as good as certain, and a division by it overflows."""
+
 
 class BadRequest(Exception):
     def __init__(
@@ -57,7 +60,7 @@ def read_request(body: bytes, is_chat: bool, name: str, model: LanguageModel) ->
         Request(
             prompt,
             room if limit is None else min(limit, room),
-            float(temperature),
+            float(temperature) if temperature >= _LEAST_TEMPERATURE else 0.0,
             _stop(content),
             _integer(content, "seed", least=0),
         ),
