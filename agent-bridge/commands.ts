@@ -11,6 +11,10 @@ export const commandSchema = z
     z.object({
       type: z.literal("job_lost").describe("the job is no longer this worker's: stop it"),
       job_id: z.string(),
+      attempt: z
+        .int()
+        .optional()
+        .describe("which one, if the worker told: it may have another by now"),
     }),
     z.object({
       type: z.literal("stop_deployment").describe("end what it serves: nobody needs it any more"),
@@ -39,7 +43,8 @@ export function commandsFor(heard: Heard, running: Running, strays: string[]): C
     commands.push({ type: "cancel_job", job_id: heard.held_job_id });
   }
   if (running.job_id && !holds(heard, running)) {
-    commands.push({ type: "job_lost", job_id: running.job_id });
+    const { job_id, attempt } = running;
+    commands.push({ type: "job_lost", job_id, ...(attempt == null ? {} : { attempt }) });
   }
   return commands;
 }

@@ -182,6 +182,9 @@ test("an attempt ends after its type's time, and its worker is free", async () =
     error: "attempt 1 ran past its 1 s",
   });
   expect((await worker.heartbeat({ job_id })).commands).toEqual([{ type: "job_lost", job_id }]);
+  expect((await worker.heartbeat({ job_id, attempt: 1 })).commands).toEqual([
+    { type: "job_lost", job_id, attempt: 1 },
+  ]);
   expect((await worker.complete(job)).status).toBe(409);
   expect(await forge.user.get("/api/workers/patient")).toMatchObject({ status: "idle" });
   worker.silence();

@@ -183,16 +183,7 @@ async function waiting(): Promise<string> {
 
 const go = (): void => writeFileSync(join(gate, "go"), "");
 
-test("SIGKILL of the control plane in the middle of a job costs nothing", async () => {
-  const jobId = await waiting();
-  await forge.stack.server?.kill();
-  await forge.stack.startServer();
-  go();
-  expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
-  expect(await logOf(forge.user, jobId)).toMatch(/^begun\nended\n/);
-});
-
-test(`the control plane away for ${AWAY_S} s around the result costs nothing`, async () => {
+test(`the control plane killed, and away for ${AWAY_S} s around the result, costs nothing`, async () => {
   const jobId = await waiting();
   await forge.stack.server?.kill();
   go();

@@ -148,11 +148,13 @@ describe("cancel while Temporal is away", () => {
 
 test("polls whose clients vanish never take a job: 200 destroyed, then 200 jobs, each run once", async () => {
   const ids = Array.from({ length: 200 }, (_, n) => `gone-${n}`);
-  const sockets: Socket[] = [];
-  for (const id of ids) {
-    await forge.worker(id);
-    sockets.push(await rawPoll(id, 40));
-  }
+  // All at once: none heartbeats, and the first must not be dead before the last is parked.
+  const sockets = await Promise.all(
+    ids.map(async (id) => {
+      await forge.worker(id);
+      return await rawPoll(id, 40);
+    }),
+  );
   await waitFor("all polls to be parked", async () => {
     const rows = await all(
       forge.ctx.pool,

@@ -31,6 +31,23 @@ def remove_container(name: str) -> None:
         )
 
 
+def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> None:
+    """Ends what an agent that was killed has left: containers are not below it."""
+    runtime = find_runtime()
+    if runtime is None or not any(handler.image for handler in handlers.values()):
+        return
+    listed = subprocess.run(
+        [runtime, "ps", "--all", "--format", "{{.Names}}", "--filter", f"name={prefix}"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    for name in listed.stdout.split():
+        if name.startswith(prefix):  # the filter finds it anywhere in a name
+            remove_container(name)
+
+
 def container_command(
     config: HandlerConfig, folder: Path, env: Mapping[str, str], name: str
 ) -> tuple[str, ...]:

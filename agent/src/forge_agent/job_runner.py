@@ -29,6 +29,7 @@ from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
 
+_MAX_BACKOFF_S = 10.0
 _SIGNALLED = 128
 """What a shell adds to a signal's number to make an exit code of it."""
 _DEFAULT_LOG_BYTES = 64 * 1024 * 1024
@@ -171,14 +172,14 @@ class JobRunner:
                 log.say(f"failed, transient: {error}; trying again here ({tried} of {tries - 1})")
                 resume_from = newest_checkpoint(here.checkpoints) or resume_from
                 here.forget()
-                lease.sleep(min(2.0**tried, 10.0))
+                lease.sleep(min(0.5 * 2**tried, _MAX_BACKOFF_S))
         raise AssertionError("unreachable: the last try returns or raises")
 
     def _run_handler(self, lease: Lease, here: HandlerFolder, log: LogFile) -> Outcome:
         lease.require()
         config = handler_for(self._config, lease.job_type)
         reports = self._reports = Reports(here.progress_file)
-        name = f"forge-{lease.job_id}-{lease.attempt}"
+        name = f"forge-{lease.query['worker_id']}-{lease.job_id}-{lease.attempt}"
         leashed = start_handler(config, here, self._env, name)
         lease.on_stop(lambda: leashed.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S

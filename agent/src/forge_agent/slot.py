@@ -10,6 +10,7 @@ from typing import Any
 
 from . import __version__
 from .config import AgentConfig
+from .container import remove_containers
 from .control_plane import (
     ControlPlane,
     ControlPlaneAway,
@@ -63,6 +64,7 @@ class Slot:
         self._runner = JobRunner(
             config, control_plane, folder / "work", gpus, env, self._deployments, mask
         )
+        remove_containers(config.handlers, f"forge-{worker_id}-")
         self._spool = Spool(folder)
         self._boot_id = uuid.uuid4().hex
         self._lock = threading.Lock()
@@ -246,7 +248,9 @@ class Slot:
         elif kind in ("cancel_job", "job_lost"):
             with self._lock:
                 lease = self._lease
-            if lease and command.get("job_id") == lease.job_id:
+            # A heartbeat may be answered after the job's next attempt has come here.
+            attempt = command.get("attempt", lease.attempt if lease else None)
+            if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
                 logger.warning("%s: job %s is stopped", kind, lease.job_id)
                 lease.stop("cancelled" if kind == "cancel_job" else "lost")
 
