@@ -1,7 +1,7 @@
 """How answers of the control plane are classified, against a real HTTP server."""
 
 import pytest
-from conftest import Answer, Cut, Request, ScriptedServer, as_error
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error
 
 from forge_agent.control_plane import (
     ControlPlane,

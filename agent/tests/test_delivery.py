@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import Answer, Cut, Request, ScriptedServer, as_error
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error
 
 from forge_agent import delivery
 from forge_agent.control_plane import ControlPlane, KeyRefused

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import handed_job
+from agent_support import handed_job
 
 from forge_agent.config import HandlerConfig
 from forge_agent.container import container_command, require_runtime

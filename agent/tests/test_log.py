@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Answer, Cut, Request, ScriptedServer, as_error, as_json
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json
 
 from forge_agent.control_plane import ControlPlane
 from forge_agent.job_report import Reports

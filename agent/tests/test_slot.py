@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from conftest import handed_job
+from agent_support import handed_job
 
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane

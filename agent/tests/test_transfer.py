@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
 
 from forge_agent import transfer
 from forge_agent.control_plane import ControlPlane, StaleAttempt
