@@ -79,7 +79,12 @@ export async function receiveFile(
   reply.code(202);
   let there = received;
   if (!range) {
-    await store.append(partial, 0, sentBytes(request, {}));
+    try {
+      await store.append(partial, 0, sentBytes(request, {}));
+    } catch (error) {
+      await store.remove(partial); // nobody could go on with it
+      throw error;
+    }
   } else if (!range.asks) {
     if (range.start > received) throw beyond(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
