@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { pythonEnvironment } from "../../dev/stack/python";
+import { pythonEnvironment, pythonPath } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
@@ -136,6 +136,19 @@ test("idle it takes under 1 % of a core and under 60 MB", async () => {
   const rssKb = Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   expect(percent).toBeLessThan(1);
   expect(rssKb).toBeLessThan(60_000);
+});
+
+test("status tells what it does, also from another process", async () => {
+  const python = await pythonEnvironment(saySilently);
+  const shown = execFileSync(python, ["-m", "forge_agent", "status"], {
+    encoding: "utf8",
+    env: {
+      ...process.env,
+      PYTHONPATH: pythonPath(),
+      FORGE_AGENT_STATE: join(forge.stack.storeDir, "..", "agents"),
+    },
+  });
+  expect(shown).toMatch(/^running as process \d+ since .*\n {2}box \(cpu\): idle since .*\n$/);
 });
 
 test("SIGTERM lets it finish its job and leave", async () => {

@@ -109,7 +109,7 @@ describe("decommission", () => {
     expect(await worker.heartbeat({ job_id, attempt: 1 })).toEqual({
       worker_id: "x-busy",
       status: "dead",
-      commands: [{ type: "drain" }, { type: "job_lost", job_id }],
+      commands: [{ type: "drain" }, { type: "job_lost", job_id, attempt: 1 }],
     });
     expect((await worker.complete(job)).status).toBe(409);
     expect((await forge.user.call("GET", "/api/workers/x-busy")).status).toBe(404);

@@ -55,7 +55,7 @@ describe("job_result", () => {
     }
     const { status, commands } = await zombie.heartbeat({ job_id, attempt: 1 });
     expect(status).toBe("idle");
-    expect(commands).toEqual([{ type: "job_lost", job_id }]);
+    expect(commands).toEqual([{ type: "job_lost", job_id, attempt: 1 }]);
     await heir.complete(handed, { metrics: { rows_processed: 5000 } });
     heir.silence();
     const job = await untilEnded(forge.user, job_id);

@@ -125,6 +125,7 @@ class Slot:
         try:
             self._unsent = self._spool.unsent()
             interval_s = self._register_until_accepted()
+            self._changed()
             heartbeat = HeartbeatLoop(
                 self._control_plane,
                 self._config.heartbeat_interval_s or interval_s,
