@@ -15,7 +15,8 @@ interface Tally {
 
 /** Run when named only. */
 const SLOW_SUITES: Record<string, () => Promise<Tally>> = {
-  slow: () => jest("slow", ["test/slow"]),
+  // With it those whose short form runs every time.
+  slow: () => jest("slow", ["test/slow", "test/faults/handlers"], { FORGE_SLOW: "1" }),
 };
 
 /** Each file has a stack of its own, and mostly waits: on two cores two of them are no slower than one. */
@@ -75,8 +76,16 @@ async function main(): Promise<void> {
 }
 
 /** Runs a program with our terminal, in the checkout; its exit code. */
-async function run(program: string, args: string[]): Promise<number> {
-  const child = spawn(program, args, { cwd: checkoutRoot(), stdio: "inherit" });
+async function run(
+  program: string,
+  args: string[],
+  env: Record<string, string> = {},
+): Promise<number> {
+  const child = spawn(program, args, {
+    cwd: checkoutRoot(),
+    stdio: "inherit",
+    env: { ...process.env, ...env },
+  });
   return await new Promise((resolve) => {
     child.once("error", () => resolve(127));
     child.once("exit", (code) => resolve(code ?? 1));
@@ -118,16 +127,16 @@ async function lint(): Promise<Tally> {
   return add(tally, await checks([[".ci/run"], ["infra/bootstrap/bootstrap.sh"]], "shellcheck"));
 }
 
-async function jest(suite: string, paths: string[]): Promise<Tally> {
+async function jest(
+  suite: string,
+  paths: string[],
+  env: Record<string, string> = {},
+): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
   const report = join(folder, `${suite}.json`);
   try {
-    await run(process.execPath, [
-      "node_modules/jest/bin/jest.js",
-      "--json",
-      `--outputFile=${report}`,
-      ...paths,
-    ]);
+    const options = ["--json", `--outputFile=${report}`, ...paths];
+    await run(process.execPath, ["node_modules/jest/bin/jest.js", ...options], env);
     const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(
       readFileSync(report, "utf8"),
     ) as Record<string, number>;
