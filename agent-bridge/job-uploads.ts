@@ -8,42 +8,41 @@ import { type Route, route } from "../infra/http/route";
 import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
 
-const REFUSALS = {
-  ...LEASE_REFUSALS,
-  400: ["checksum_mismatch"],
-  409: [...LEASE_REFUSALS[409], "upload_conflict"],
-  416: ["range_not_satisfiable"],
-};
-
-const STREAM = {
-  contentTypes: ["application/octet-stream"],
-  description: "the file, or the part of it that Content-Range tells",
-} as const;
-
-const ANSWERS = {
-  201: { description: "the file is complete", schema: receivedSchema },
-  202: { description: "the part is there", schema: receivedSchema },
-};
+/** What both kinds of upload declare alike. */
+const UPLOAD = {
+  method: "PUT",
+  scope: "worker",
+  unlimited: true,
+  tag: "Worker protocol",
+  query: leaseQuery,
+  headers: fileHeaders,
+  stream: {
+    contentTypes: ["application/octet-stream"],
+    description: "the file, or the part of it that Content-Range tells",
+  },
+  answers: {
+    201: { description: "the file is complete", schema: receivedSchema },
+    202: { description: "the part is there", schema: receivedSchema },
+  },
+  refusals: {
+    ...LEASE_REFUSALS,
+    400: ["checksum_mismatch"],
+    409: [...LEASE_REFUSALS[409], "upload_conflict"],
+    416: ["range_not_satisfiable"],
+  },
+} satisfies Partial<Route>;
 
 /** What a worker sends while it has a job: files of its artifact, and checkpoints to go on from. */
 export function jobUploadRoutes(ctx: Context): Route[] {
   return [
     route({
-      method: "PUT",
+      ...UPLOAD,
       paths: ["/worker/jobs/:job_id/artifacts/*"],
-      scope: "worker",
-      unlimited: true,
       operationId: "uploadArtifactFile",
-      tag: "Worker protocol",
       summary: "Upload a file of the artifact that a running attempt makes",
       description:
         "It lies in the artifact's folder when the answer is `complete`. A large file may come in parts, " +
         "one after the other, and go on where it broke off.",
-      query: leaseQuery,
-      headers: fileHeaders,
-      stream: STREAM,
-      answers: ANSWERS,
-      refusals: REFUSALS,
       async handle(call) {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
@@ -58,21 +57,13 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       },
     }),
     route({
-      method: "PUT",
+      ...UPLOAD,
       paths: ["/worker/jobs/:job_id/checkpoints/:name"],
-      scope: "worker",
-      unlimited: true,
       operationId: "uploadCheckpoint",
-      tag: "Worker protocol",
       summary: "Leave a file that a later attempt goes on from",
       description:
         "The next attempt gets the newest complete one as `resume_from`; an earlier one of this attempt " +
         "is removed.",
-      query: leaseQuery,
-      headers: fileHeaders,
-      stream: STREAM,
-      answers: ANSWERS,
-      refusals: REFUSALS,
       async handle(call) {
         const name = requirePlainPath(call.params.name ?? "");
         const lease = await requireLease(ctx, call);

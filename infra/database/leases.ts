@@ -1,15 +1,8 @@
-import type { JobType } from "../../core/job-types";
+import type { HandOut } from "./hand-out";
 import { execute, maybeOne, type Queryable } from "./pool";
 
 /** A running attempt in the hands of its worker, with what its job names. */
-export interface Lease {
-  job_id: string;
-  user_id: string;
-  attempt: number;
-  job_type: JobType;
-  payload: Record<string, unknown>;
-  params: Record<string, unknown>;
-  output_ids: Record<string, string>;
+export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled"> {
   checkpoint: Checkpoint | null;
   /** Its job is to end: the worker should stop. */
   cancelled: boolean;

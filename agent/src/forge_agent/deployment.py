@@ -51,6 +51,7 @@ class Deployment:
         self._pump: threading.Thread | None = None
         self._thread: threading.Thread | None = None
         self._spec_file = folder / "deployment.json"
+        self._spec = self._read_spec()
 
     @property
     def _handler(self) -> HandlerConfig:
@@ -66,26 +67,24 @@ class Deployment:
 
     @property
     def url(self) -> str:
-        spec = self._read_spec()
-        return f"http://{_bracketed(spec['host'])}:{spec['port']}/v1"
+        return f"http://{_bracketed(self._spec['host'])}:{self._spec['port']}/v1"
 
     @property
     def is_kept(self) -> bool:
         """Whether its job has come so far that it is served again after a restart."""
-        return self._spec_file.exists() and bool(self._read_spec()["kept"])
+        return bool(self._spec.get("kept"))
 
     def prepare(self, host: str, port: int) -> None:
         self._write_spec({"host": host, "port": port, "kept": False})
 
     def keep(self) -> None:
-        self._write_spec({**self._read_spec(), "kept": True})
+        self._write_spec({**self._spec, "kept": True})
 
     def start(self) -> None:
-        spec = self._read_spec()
         env = {
             **self._env,
-            "FORGE_HOST": str(spec["host"]),
-            "FORGE_PORT": str(spec["port"]),
+            "FORGE_HOST": str(self._spec["host"]),
+            "FORGE_PORT": str(self._spec["port"]),
             "FORGE_DEPLOYMENT_ID": self.id,
         }
         if self._handler.image:
@@ -133,8 +132,8 @@ class Deployment:
             self._process.wait()
         if self._thread:
             self._thread.join()
-            # It may have started one more just then.
-            self._process.stop(grace_s=0) if self._process else None
+            if self._process:  # it may have started one more just then
+                self._process.stop(grace_s=0)
         if self._handler.image:
             remove_container(self._container)
         self._client.close()
@@ -187,7 +186,11 @@ class Deployment:
         return self._process
 
     def _read_spec(self) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads(self._spec_file.read_text())
+        """Empty for a deployment that is only being made."""
+        try:
+            content: dict[str, Any] = json.loads(self._spec_file.read_text())
+        except FileNotFoundError:
+            return {}
         return content
 
     def _write_spec(self, spec: dict[str, Any]) -> None:
@@ -195,6 +198,7 @@ class Deployment:
         partial = self._spec_file.with_suffix(".part")
         partial.write_text(json.dumps(spec))
         partial.replace(self._spec_file)
+        self._spec = spec
 
 
 def _bracketed(host: str) -> str:

@@ -18,7 +18,7 @@ from .lease import Lease
 from .leashed import Ending
 from .log_file import LogFile
 from .masking import Mask
-from .storage import Storage
+from .storage import Storage, upload_all
 
 logger = logging.getLogger(__name__)
 
@@ -58,10 +58,9 @@ class Deployments:
         inputs: Mapping[str, Path],
         log: LogFile,
         storage: Storage,
-        env: Mapping[str, str],
     ) -> Outcome:
         """Starts the server of a deploy job, and returns when it is healthy."""
-        deployment = Deployment(self._config, self.folder_for(lease), env, self._mask)
+        deployment = Deployment(self._config, self.folder_for(lease), self._env, self._mask)
         host = self._config.deploy_host or _host_towards(self._config.api_url)
         deployment.prepare(host, _free_port(host, self._config.deploy_ports))
         folder = deployment.run_folder
@@ -74,8 +73,7 @@ class Deployments:
             deployment.wait_until_healthy(lease)
             log.say(f"served at {deployment.url}")
             told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
-            for path in folder.outputs():
-                storage.upload(path, path.relative_to(folder.output).as_posix())
+            upload_all(storage, folder.outputs(), folder.output)
         except BaseException:
             with self._lock:
                 del self._served[deployment.id]

@@ -24,7 +24,7 @@ from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
 from .sendable import sendable_text
-from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
+from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for, upload_all
 from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
@@ -155,10 +155,10 @@ class JobRunner:
         tries = self._config.local_max_retries + 1
         for tried in range(1, tries + 1):
             here = HandlerFolder(folder / f"try-{tried}")
-            here.describe(lease, inputs, resume_from, self._teachers(lease))
             try:
                 if lease.job_type == "deploy":
-                    return self._deployments.deploy(lease, inputs, log, storage, self._env)
+                    return self._deployments.deploy(lease, inputs, log, storage)
+                here.describe(lease, inputs, resume_from, self._teachers(lease))
                 outcome = self._run_handler(lease, here, log)
                 self._upload(here, storage, log)
                 return outcome
@@ -215,8 +215,7 @@ class JobRunner:
 
     def _upload(self, here: HandlerFolder, storage: Storage, log: LogFile) -> None:
         files = here.outputs()
-        for path in files:
-            storage.upload(path, path.relative_to(here.output).as_posix())
+        upload_all(storage, files, here.output)
         size = sum(path.stat().st_size for path in files)
         log.say(f"uploaded {len(files)} files, {size} bytes")
 

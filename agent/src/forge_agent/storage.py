@@ -101,6 +101,12 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
     return LocalStorage(Path("artifacts").resolve(), lease)
 
 
+def upload_all(storage: Storage, files: list[Path], root: Path) -> None:
+    """Stores files by their paths below a folder."""
+    for path in files:
+        storage.upload(path, path.relative_to(root).as_posix())
+
+
 def open_bucket(config: S3Config, bucket: str | None = None) -> "S3Store":
     from obstore.store import S3Store
 
