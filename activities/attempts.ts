@@ -9,7 +9,7 @@ import { settleAllDebts } from "../infra/database/outbox";
 import { transaction } from "../infra/database/transaction";
 import { cancelJob } from "../infra/fleet/cancel-job";
 import { newId } from "../infra/ids";
-import { billJob } from "./billing";
+import { billFailedJob } from "./billing";
 import { type AttemptInput, activityLogger } from "./context";
 
 export function createAttemptActivities(ctx: Context) {
@@ -35,7 +35,8 @@ export function createAttemptActivities(ctx: Context) {
       const job = await requireJob(ctx, input.jobId);
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
-        [form.idField]: newId(form.idPrefix),
+        // What is placed again is the same thing, whichever attempt does it.
+        [form.idField]: job.deployment_id ?? newId(form.idPrefix),
       });
       if (!queued) return;
       activityLogger(ctx, input).info("another attempt is queued");
@@ -49,11 +50,11 @@ export function createAttemptActivities(ctx: Context) {
     },
 
     /**
-     * Writes `failed`, the job's last word, with the error of its last attempt. A cancelled job's usage
-     * is billed where the operator says so. Idempotent.
+     * Writes `failed`, the job's last word, with the error of its last attempt; before it what the job
+     * used, which is billed where the operator says so. Idempotent.
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
-      if (input.code === "cancelled" && ctx.config.jobs.billsCancelled) await billJob(ctx, input);
+      await billFailedJob(ctx, input);
       const failed = await transaction(ctx.pool, async (db) => {
         const changed = await failJob(db, input.jobId, input.attempt, input.code);
         await settleAllDebts(db, input.jobId);

@@ -1,17 +1,93 @@
-import { priceJob } from "../core/pricing";
+import { billingRecordKey } from "../core/artifacts";
+import { unbilledHours, usageOfLine } from "../core/billing/line";
+import { type MeteredAttempt, meterAttempt } from "../core/billing/metering";
+import { priceJob } from "../core/billing/pricing";
+import { metricsOf, portionsOf, presentBillingRecord } from "../core/billing/record";
 import type { Context } from "../infra/context";
-import { findBillable, insertBillingRecord } from "../infra/database/billing";
-import { type AttemptInput, activityLogger } from "./context";
+import {
+  type BillableRow,
+  type BillingRow,
+  findBillable,
+  findBillingRecord,
+  insertBillingRecord,
+  insertUnbilledLine,
+} from "../infra/database/billing-records";
+import { putJson } from "../infra/store/object-store";
+import type { AttemptInput } from "./context";
 
 /**
- * Writes the job's one billing record, by the rate card pinned at submission. Idempotent. What was
- * cancelled before any worker had it has no usage, and no record.
+ * Writes the job's one billing record, by the rate card pinned at submission. Idempotent. How long a
+ * deployment lives is not for its worker to say: its stop does (infra/fleet/stop-deployment.ts).
+ *
+ * @param storedBytes what its artifact takes in our store.
  */
-export async function billJob(ctx: Context, input: AttemptInput): Promise<void> {
+export async function billJob(
+  ctx: Context,
+  input: AttemptInput,
+  storedBytes: number,
+): Promise<BillingRow> {
+  const billable = await requireBillable(ctx, input);
+  await insertRecord(ctx, input, billable, meter(ctx, billable), storedBytes);
+  return await requireRecord(ctx, input.jobId);
+}
+
+/**
+ * The same of a job that failed, where the operator bills what came to nothing; else what it used is
+ * noted. What no worker had has used nothing.
+ */
+export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
+  const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
+  if (!billable || billable.attempts.length === 0) return;
+  const attempts = meter(ctx, billable);
+  if (!attempts.some(({ billed }) => billed)) {
+    return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
+  }
+  await insertRecord(ctx, input, billable, attempts, 0);
+  await fileRecord(ctx, await requireRecord(ctx, input.jobId));
+}
+
+/** The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. */
+export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
+  const key = billingRecordKey(record.user_id, record.job_id);
+  await putJson(ctx.store, key, presentBillingRecord(record));
+}
+
+export async function requireRecord(ctx: Context, jobId: string): Promise<BillingRow> {
+  const record = await findBillingRecord(ctx.pool, jobId, null);
+  if (!record) throw new Error(`${jobId} has no bill`);
+  return record;
+}
+
+async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
   if (!billable) throw new Error(`attempt ${input.attempt} of ${input.jobId} can't be billed`);
-  if (billable.usage === null) return;
-  const bill = priceJob(billable.job_type, billable.usage, billable.rate_card, billable.gpu_tokens);
-  await insertBillingRecord(ctx.pool, input.jobId, input.attempt, billable, bill);
-  activityLogger(ctx, input).debug({ total_cost_usd: bill.totalCostUsd }, "billed");
+  return billable;
+}
+
+function meter({ config }: Context, billable: BillableRow): MeteredAttempt[] {
+  const { outcomes } = config.billing;
+  return billable.attempts.map((facts) => {
+    const counts = facts.outcome === "completed" || outcomes.has(facts.outcome);
+    const usage = facts.usage && { ...facts.usage, deployment_lifetime_days: 0 };
+    return meterAttempt({ ...facts, usage }, counts && !billable.is_placement);
+  });
+}
+
+async function insertRecord(
+  ctx: Context,
+  input: AttemptInput,
+  { user_id: userId, job_type: jobType, rate_card: rateCard, accrues }: BillableRow,
+  attempts: MeteredAttempt[],
+  storedBytes: number,
+): Promise<void> {
+  const metrics = metricsOf(attempts, storedBytes);
+  const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
+  const bill = priceJob(
+    jobType,
+    portionsOf({ metrics, gpu_tokens: gpuTokens, attempts }),
+    rateCard,
+  );
+  const record = { userId, jobType, metrics, bill, rateCard, gpuTokens, attempts, accrues };
+  const used = usageOfLine({ metrics, attempts });
+  await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
 }

@@ -21,3 +21,19 @@ export function activityLogger(ctx: Context, job: AttemptInput): Logger {
     workflow_id: workflowExecution?.workflowId,
   });
 }
+
+const HEARTBEAT_MS = 10_000;
+
+/** Long work of an activity: Temporal hears that it goes on, and it hears when nobody waits for it. */
+export async function whileAlive<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const activity = ActivityContext.current();
+  // A local activity has nobody to tell.
+  const beat = setInterval(() => {
+    if (!activity.info.isLocal) activity.heartbeat();
+  }, HEARTBEAT_MS);
+  try {
+    return await work(activity.cancellationSignal);
+  } finally {
+    clearInterval(beat);
+  }
+}

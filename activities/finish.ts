@@ -1,52 +1,108 @@
-import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
-import { runPrefix, uploadPrefix } from "../core/attempt-files";
-import { presentBillingRecord } from "../core/billing-record";
-import { buildManifest, type Manifest } from "../core/manifest";
+import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
+import { NO_USAGE } from "../core/billing/usage";
+import { describeArtifact, type ManifestFacts } from "../core/manifest";
+import type { Manifest } from "../core/manifest-schema";
+import { sourceIdsOf } from "../core/references";
 import type { Context } from "../infra/context";
+import { findSources } from "../infra/database/artifacts";
+import type { BillingRow } from "../infra/database/billing-records";
 import {
   type CompletionFacts,
+  completeDeployJob,
   completeJob,
+  completePlacementJob,
   findCompletionFacts,
 } from "../infra/database/completion";
-import { putJson, type StoredObject } from "../infra/store/object-store";
-import { billJob } from "./billing";
-import { type AttemptInput, activityLogger } from "./context";
+import { findJob, type JobRow } from "../infra/database/jobs";
+import { listReusedBefore } from "../infra/database/pipeline-steps";
+import { transaction } from "../infra/database/transaction";
+import { measureTable } from "../infra/datasets/stored-table";
+import { putJson } from "../infra/store/object-store";
+import { ownStoreOf } from "../infra/store/open-store";
+import { billJob, fileRecord } from "./billing";
+import { type AttemptInput, activityLogger, whileAlive } from "./context";
+import { listUploaded, measureFiles, type OutputFile, promoteOutput } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
   return {
     /**
-     * Bills the job; then writes the billing file and the manifest beside the artifact; then, in one
-     * statement, the registry entry and `completed`: whoever sees `completed` finds all of them.
+     * Measures what the job has left, and bills it; then writes the billing file and the manifest beside
+     * the artifact; then, in one statement, the registry entry and `completed`: whoever sees `completed`
+     * finds all of them.
      * Idempotent: the same facts give the same bytes, so that writing them again, or over what a
      * worker left under that name, changes nothing.
      */
     async finishJob(input: AttemptInput): Promise<void> {
       const { jobId, attempt } = input;
-      await billJob(ctx, input);
+      const job = await findJob(ctx.pool, jobId, null);
+      if (job?.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
       if (!facts) throw new Error(`attempt ${attempt} of ${jobId} is not ready to be finished`);
       if (facts.status === "completed") return;
-      const artifactId = facts.artifact_id;
-      const prefix = artifactPrefix(facts.job_type, artifactId);
-      const files = (await ctx.store.list(prefix)).filter((file) => file.path !== MANIFEST_FILE);
-      const manifest = manifestOf(facts, files);
+      const prefix = artifactPrefix(facts.job_type, facts.artifact_id);
+      const files = await whileAlive((signal) => gatherFiles(ctx, facts, prefix, signal));
+      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+      const bill = await billJob(ctx, input, sizeBytes);
+      const manifest = await whileAlive((signal) =>
+        describe(ctx, facts, bill, prefix, files, signal),
+      );
       await Promise.all([
         putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-        putJson(ctx.store, billingRecordKey(facts.user_id, jobId), presentBillingRecord(facts)),
+        fileRecord(ctx, bill),
       ]);
-      const size = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      // While `completed` is not written, a failure here is tried again; afterwards nobody would.
-      await Promise.all(
-        [runPrefix(jobId), uploadPrefix(jobId)].map((left) => ctx.store.removeAll(left)),
-      );
-      await completeJob(ctx.pool, jobId, attempt, artifactId, manifest, size);
-      activityLogger(ctx, input).info({ artifact_id: artifactId }, "job completed");
+      const { artifact_id: artifactId, worker_id: workerId } = facts;
+      const made = { jobId, attempt, artifactId, manifest, sizeBytes };
+      if (facts.job_type !== "deploy") await completeJob(ctx.pool, made);
+      else if (await transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))) {
+        ctx.signals.emit("deployment", artifactId);
+      }
+      const { total_cost_usd } = bill;
+      activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
     },
   };
 }
 
-function manifestOf(facts: CompletionFacts, files: StoredObject[]): Manifest {
-  return buildManifest({
+/** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
+async function finishPlacement(
+  ctx: Context,
+  input: AttemptInput,
+  job: JobRow,
+  deploymentId: string,
+): Promise<void> {
+  const { job_id: jobId } = job;
+  const { attempt } = input;
+  await fileRecord(ctx, await billJob(ctx, input, 0));
+  await transaction(ctx.pool, (db) => completePlacementJob(db, { jobId, attempt, deploymentId }));
+  ctx.signals.emit("deployment", deploymentId);
+  activityLogger(ctx, input).info({ deployment_id: deploymentId }, "placed again");
+}
+
+/** What the winning attempt has left, brought into the artifact's own folder and measured there. */
+async function gatherFiles(
+  ctx: Context,
+  facts: CompletionFacts,
+  prefix: string,
+  signal: AbortSignal,
+): Promise<OutputFile[]> {
+  const uploaded = await listUploaded(ctx, facts);
+  const minted = facts.output_ids[ARTIFACT_FORMS[facts.job_type].idField];
+  if (minted !== undefined) {
+    await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);
+  }
+  return await measureFiles(ctx.store, uploaded, prefix, signal);
+}
+
+async function describe(
+  ctx: Context,
+  facts: CompletionFacts,
+  bill: BillingRow,
+  prefix: string,
+  files: OutputFile[],
+  signal: AbortSignal,
+): Promise<Manifest> {
+  const isDataset = ARTIFACT_FORMS[facts.job_type].type === "dataset";
+  const sources = sourceIdsOf(facts.payload, facts.params, ownStoreOf(ctx.config.store));
+  return describeArtifact({
     artifactId: facts.artifact_id,
     jobType: facts.job_type,
     jobId: facts.job_id,
@@ -58,13 +114,28 @@ function manifestOf(facts: CompletionFacts, files: StoredObject[]): Manifest {
     payload: facts.payload,
     params: facts.params,
     result: facts.result,
-    metrics: { ...facts.usage, ...facts.worker_metrics },
+    metrics: { ...facts.worker_metrics, ...billedNumbers(bill) },
     notes: facts.notes,
-    costUsd: facts.total_cost_usd,
-    files: files.map((file) => ({
-      path: file.path,
-      size_bytes: file.sizeBytes,
-      sha256: file.sha256,
-    })),
+    costUsd: bill.total_cost_usd,
+    sourceArtifacts: await findSources(ctx.pool, facts.user_id, sources),
+    files: files.map(({ path, sizeBytes, sha256 }) => ({ path, size_bytes: sizeBytes, sha256 })),
+    pipeline: await placeInPipeline(ctx, facts),
+    table: isDataset ? await measureTable(ctx.store, prefix, files, signal) : null,
   });
+}
+
+/** Usage as it was billed, by the names that workers use. */
+const billedNumbers = ({ metrics }: BillingRow): Record<string, number> =>
+  Object.fromEntries(
+    Object.keys(NO_USAGE).map((field) => [field, metrics[field as keyof typeof NO_USAGE]]),
+  );
+
+/** Which step it is, and what that stands on that was not made anew. */
+async function placeInPipeline(
+  { pool }: Context,
+  { pipeline_id: pipelineId, pipeline_step: step }: CompletionFacts,
+): Promise<ManifestFacts["pipeline"]> {
+  if (pipelineId === null || step === null) return null;
+  const reused = await listReusedBefore(pool, pipelineId, step);
+  return { pipeline_id: pipelineId, step, reused };
 }

@@ -1,7 +1,10 @@
 import type { Context } from "../infra/context";
 import { createAttemptActivities } from "./attempts";
 import { createBootstrapActivities } from "./bootstrap";
+import { createDeploymentActivities } from "./deployments";
 import { createFinalActivities } from "./finish";
+import { createStepActivities } from "./pipeline-steps";
+import { createPipelineActivities } from "./pipelines";
 
 /** Everything that workflows may do to the world. */
 export function createActivities(ctx: Context) {
@@ -9,6 +12,9 @@ export function createActivities(ctx: Context) {
     ...createAttemptActivities(ctx),
     ...createFinalActivities(ctx),
     ...createBootstrapActivities(ctx),
+    ...createPipelineActivities(ctx),
+    ...createStepActivities(ctx),
+    ...createDeploymentActivities(ctx),
   };
 }
 

@@ -33,11 +33,10 @@ interface Running {
 }
 
 /**
- * Commands for a worker that was just heard; `strays` are deployments that it serves and that no job of its
- * has left there.
+ * Commands for a worker that was just heard; `toStop` are deployments that it serves and should not.
  */
-export function commandsFor(heard: Heard, running: Running, strays: string[]): Command[] {
-  const commands: Command[] = strays.map((id) => ({ type: "stop_deployment", deployment_id: id }));
+export function commandsFor(heard: Heard, running: Running, toStop: string[]): Command[] {
+  const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));
   if (heard.draining) commands.push({ type: "drain" });
   if (heard.held_cancelled && heard.held_job_id !== null) {
     commands.push({ type: "cancel_job", job_id: heard.held_job_id });

@@ -12,6 +12,7 @@ import {
   type SignsOfLife,
 } from "../infra/database/heartbeats";
 import { lockJob } from "../infra/database/jobs";
+import { losePlacements } from "../infra/database/placements";
 import { transaction } from "../infra/database/transaction";
 import { benchWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
 import { concludeAttempt } from "../infra/fleet/conclude-attempt";
@@ -92,16 +93,17 @@ export class FleetMonitor implements Part {
   private async declareDead({ id: workerId, seq }: Counted): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
-      const lost = await transaction(this.ctx.pool, async (db) => {
+      const { lost, deployments } = await transaction(this.ctx.pool, async (db) => {
         const { lost } = await loseHeldAttempt(db, workerId, reason, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
         if (lost) await strikeWorker(db, workerId);
-        return lost;
+        return { lost, deployments: await losePlacements(db, workerId) };
       });
       const line = { worker_id: workerId, lost_job: lost?.job_id };
       this.ctx.logger.warn(line, "worker is dead: silent");
       if (lost) this.ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+      for (const id of deployments) this.ctx.signals.emit("deployment", id);
       this.ctx.signals.queueChanged();
     } catch (error) {
       if (!(error instanceof HeardAgain)) throw error;

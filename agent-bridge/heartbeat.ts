@@ -2,10 +2,10 @@ import { z } from "zod";
 import { ForgeError } from "../core/errors";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
-import { listStrays } from "../infra/database/deployments";
 import { type Route, route } from "../infra/http/route";
 import { commandSchema, commandsFor } from "./commands";
 import type { Pulse } from "./pulse";
+import { compareSightings } from "./sightings";
 
 const amount = z.number().min(0).nullish();
 
@@ -21,9 +21,14 @@ const heartbeat = z.object({
   attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
   deployments: z.array(z.string().max(128)).max(1_000).optional().describe("what it serves"),
+  unhealthy_deployments: z
+    .array(z.string().max(128))
+    .max(1_000)
+    .optional()
+    .describe("of those, what does not answer right now"),
 });
 
-export function heartbeatRoute({ pool }: Context, pulse: Pulse): Route {
+export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
@@ -68,13 +73,11 @@ export function heartbeatRoute({ pool }: Context, pulse: Pulse): Route {
         progress: given.progress ?? null,
       });
       if (!heard) throw notRegistered(given.worker_id);
-      const { worker_id: workerId, deployments = [] } = given;
-      const strays =
-        deployments.length > 0 ? await listStrays(pool, workerId, deployments) : deployments;
+      const toStop = await compareSightings(ctx, heard, given);
       return {
-        worker_id: workerId,
+        worker_id: given.worker_id,
         status: heard.status,
-        commands: commandsFor(heard, given, strays),
+        commands: commandsFor(heard, given, toStop),
       };
     },
   });

@@ -1,24 +1,29 @@
 import type { Context } from "../infra/context";
 import type { Route } from "../infra/http/route";
 import type { Part } from "../infra/service";
+import { BillingExporter } from "./billing-exporter";
 import { BootstrapStarter } from "./bootstrap-starter";
+import { DeploymentStarter } from "./deployment-starter";
 import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
 import { jobInputRoute } from "./job-inputs";
 import { jobLogRoute } from "./job-log";
 import { jobResultRoute } from "./job-result";
 import { jobUploadRoutes } from "./job-uploads";
+import { MonthCloser } from "./month-closer";
 import { nextJobRoute } from "./next-job";
+import { PipelineStarter } from "./pipeline-starter";
 import { Pulse } from "./pulse";
 import { Reconciler } from "./reconciler";
 import { registerRoute } from "./register";
 import { Relay } from "./relay";
 import { Scheduler } from "./scheduler";
+import { Sweeper } from "./sweeper";
 import { Waiters } from "./waiters";
 
 export interface AgentBridge {
   routes: Route[];
-  /** What runs beside the routes: scheduler, fleet monitor, relay, reconciler. */
+  /** What runs beside the routes: scheduler, fleet monitor, relay, reconciler, sweeper, export. */
   parts: Part[];
 }
 
@@ -42,6 +47,11 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       new FleetMonitor(ctx),
       new Reconciler(ctx),
       new BootstrapStarter(ctx),
+      new PipelineStarter(ctx),
+      new DeploymentStarter(ctx),
+      new Sweeper(ctx),
+      new MonthCloser(ctx),
+      new BillingExporter(ctx),
     ],
   };
 }

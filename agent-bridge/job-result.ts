@@ -1,9 +1,16 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { ARTIFACT_FORMS, ARTIFACT_ID, artifactPrefix, storeUri } from "../core/artifacts";
+import {
+  ARTIFACT_FORMS,
+  ARTIFACT_ID,
+  artifactPrefix,
+  MINTED_ID,
+  storeUri,
+} from "../core/artifacts";
+import { MAX_BILL_USD, priceJob } from "../core/billing/pricing";
+import { NO_USAGE, type ReportedUsage, readUsage, readUsageLeniently } from "../core/billing/usage";
+import { canonicalJson } from "../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
-import type { Usage } from "../core/pricing";
-import { readUsage } from "../core/usage";
 import type { Context } from "../infra/context";
 import { reserveArtifact } from "../infra/database/artifacts";
 import { type AttemptRow, lockAttemptOf } from "../infra/database/attempts";
@@ -132,9 +139,32 @@ async function accept(
   return { jobId, attempt: attempt.attempt };
 }
 
-/** From `metrics`, else from the result that a completed one has. */
-const usageOf = (given: JobResult): Usage =>
-  readUsage(given.metrics, given.status === "completed" ? given.result : {});
+/**
+ * From `metrics`, else from the result that a completed one has. What a failed attempt used is known but
+ * seldom billed; numbers that make no sense are no reason to refuse its end.
+ */
+const usageOf = (given: JobResult): ReportedUsage =>
+  given.status === "completed"
+    ? readUsage(given.metrics, given.result)
+    : readUsageLeniently(given.metrics);
+
+/**
+ * Each number may make sense, and what they come to at the job's prices not. GPU hours are bounded by what
+ * was measured, and a deployment's days are not its worker's to tell.
+ *
+ * @returns the usage; of a failed attempt that tells nonsense, nothing.
+ * @throws InvalidRequest for a completed one.
+ */
+function refuseAbsurdBill(usage: ReportedUsage, given: JobResult, job: JobRow): ReportedUsage {
+  const counted = { ...usage, gpu_hours: 0, deployment_lifetime_days: 0 };
+  const bill = priceJob(job.job_type, [{ usage: counted, gpu_tokens: [] }], job.rate_card);
+  if (Number(bill.totalCostUsd) <= MAX_BILL_USD) return usage;
+  if (given.status === "failed") return { ...NO_USAGE, gpu_hours: usage.gpu_hours };
+  throw new InvalidRequest(
+    `the usage comes to ${bill.totalCostUsd} USD, which no job costs`,
+    "metrics",
+  );
+}
 
 function staleAttempt(given: JobResult, attempt: AttemptRow | undefined): Conflict {
   const which = attempt
@@ -150,18 +180,22 @@ async function endingOf(
   attempt: AttemptRow,
 ): Promise<Conclusion> {
   const base = { metrics: given.metrics, logsUri: given.logs_uri ?? null };
+  const usage = refuseAbsurdBill(usageOf(given), given, job);
   if (given.status === "failed" || job.cancel_requested_at !== null) {
-    // What a failed attempt used is known but not billed; numbers that make no sense are no reason to refuse it.
     const failed = given.status === "failed" ? given : undefined;
     return {
       ...base,
       outcome: "failed",
-      usage: job.cancel_requested_at === null ? null : usageOf(given),
+      usage,
       error: failed?.error ?? null,
       retryable: failed?.retryable ?? false,
     };
   }
-  const usage = usageOf(given);
+  if (job.deployment_id !== null) {
+    // Placed again: the artifact is the first one's, and nothing of it changes.
+    const result = { ...given.result, deployment_id: job.deployment_id };
+    return { ...base, outcome: "completed", result, usage };
+  }
   const { artifactId, result } = nameArtifact(given.result, job, attempt);
   const own = storeUri(artifactPrefix(job.job_type, artifactId));
   // In our own store an artifact has its own folder, whatever its worker says.
@@ -169,16 +203,23 @@ async function endingOf(
     ? own
     : (given.artifacts_uri ?? own);
   const form = ARTIFACT_FORMS[job.job_type];
-  const reserved = await reserveArtifact(db, {
-    artifactId,
-    userId: job.user_id,
-    jobId: job.job_id,
-    attempt: attempt.attempt,
-    artifactType: form.type,
-    kind: form.kind,
-    uri,
-    createdBy: job.created_by,
-  });
+  // Under it lies what another attempt has uploaded, or will.
+  const isForeign =
+    given.result[form.idField] !== undefined &&
+    MINTED_ID.test(artifactId) &&
+    attempt.output_ids[form.idField] !== artifactId;
+  const reserved =
+    !isForeign &&
+    (await reserveArtifact(db, {
+      artifactId,
+      userId: job.user_id,
+      jobId: job.job_id,
+      attempt: attempt.attempt,
+      artifactType: form.type,
+      kind: form.kind,
+      uri,
+      createdBy: job.created_by,
+    }));
   if (!reserved) {
     const error = `the result's ${form.idField} "${artifactId}" is taken`;
     return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
@@ -215,11 +256,5 @@ function refuseLargeResult(given: JobResult, maxBytes: number): void {
 }
 
 /** Equal for equal results, whatever the order of their keys. */
-function digestOf(given: JobResult): string {
-  const sorted = JSON.stringify(given, (_key, value: unknown) =>
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : value,
-  );
-  return createHash("sha256").update(sorted).digest("hex");
-}
+const digestOf = (given: JobResult): string =>
+  createHash("sha256").update(canonicalJson(given)).digest("hex");

@@ -1,11 +1,12 @@
 import { createHash } from "node:crypto";
-import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts";
 import { checkpointPrefix } from "../core/attempt-files";
 import { InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
+import { noteAttemptFile, noteMoved } from "../infra/database/attempt-files";
 import { type Lease, noteCheckpoint } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
 import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
+import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
 
 /** What both kinds of upload declare alike. */
@@ -51,8 +52,14 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           jobId: lease.job_id,
           attempt: lease.attempt,
           path,
-          key: `${outputPrefix(lease)}${path}`,
+          key: `${requirePrefix(lease)}${path}`,
           partialName: `artifact-${nameOf(path)}`,
+          async onWhole(measured) {
+            const file = { path, ...measured };
+            const isNoted = await noteAttemptFile(ctx.pool, lease.job_id, lease.attempt, file);
+            if (!isNoted) throw staleLease(lease.job_id, lease.attempt, call.query.worker_id);
+          },
+          onMoved: (isThere) => noteMoved(ctx.pool, lease.job_id, lease.attempt, { path, isThere }),
         });
       },
     }),
@@ -76,6 +83,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path: name,
           key: `${prefix}${name}`,
           partialName: `checkpoint-${nameOf(name)}`,
+          onWhole: async () => void (await requireLease(ctx, call)),
         });
         if (!received.complete || received.sha256 === null) return received;
         const { sha256, received: sizeBytes } = received;
@@ -91,11 +99,10 @@ export function jobUploadRoutes(ctx: Context): Route[] {
   ];
 }
 
-/** Where this attempt's artifact lies: its id was minted for it, so no other attempt writes there. */
-function outputPrefix({ job_type: type, output_ids: ids }: Lease): string {
-  const id = ids[ARTIFACT_FORMS[type].idField];
-  if (id === undefined) throw new InvalidRequest("the attempt makes no artifact", "path");
-  return artifactPrefix(type, id);
+function requirePrefix(lease: Lease): string {
+  const prefix = outputPrefix(lease);
+  if (prefix === undefined) throw new InvalidRequest("the attempt makes no artifact", "path");
+  return prefix;
 }
 
 /** One segment for a path of several. */

@@ -64,6 +64,20 @@ export async function reconcileWorkflow(
   return awaited.length > 0;
 }
 
+/** As Temporal has it; undefined where there is none. */
+export async function findWorkflowStatus(
+  { temporal }: Context,
+  jobId: string,
+): Promise<string | undefined> {
+  try {
+    const { status } = await temporal.workflow.getHandle(jobWorkflowId(jobId)).describe();
+    return status.name;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
 interface Described {
   status: { name: string };
   raw: { pendingActivities?: { activityId?: string | null }[] | null };

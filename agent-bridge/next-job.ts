@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "../core/artifacts";
+import { storeUri } from "../core/artifacts";
 import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
@@ -11,6 +11,7 @@ import { type Route, route } from "../infra/http/route";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
+import { outputPrefix } from "./output-prefix";
 import type { Scheduler } from "./scheduler";
 import type { Waiters } from "./waiters";
 
@@ -154,7 +155,7 @@ async function paced(waitMs: number, signal: AbortSignal): Promise<void> {
 }
 
 async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof handedSchema>> {
-  const outputId = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
+  const prefix = outputPrefix(job);
   const [inputs, resumeFrom] = await Promise.all([
     presentInputs(ctx, job),
     presentResume(ctx, job),
@@ -170,7 +171,7 @@ async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof hande
     output_ids: job.output_ids,
     inputs,
     uploads: {
-      artifacts_uri: outputId ? storeUri(artifactPrefix(job.job_type, outputId)) : null,
+      artifacts_uri: prefix ? storeUri(prefix) : null,
       logs_uri: storeUri(logKey(job.job_id, job.attempt)),
       artifacts_url: `/worker/jobs/${job.job_id}/artifacts/`,
       checkpoints_url: `/worker/jobs/${job.job_id}/checkpoints/`,

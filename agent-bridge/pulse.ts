@@ -31,7 +31,11 @@ export class Pulse {
   private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
     // Of two heartbeats of one worker the later one counts; both hear the same.
     const latest = new Map(beats.map((beat) => [keyOf(beat.workerId, beat.userId), beat]));
-    const rows = await recordHeartbeats(this.ctx.pool, [...latest.values()]);
+    const rows = await recordHeartbeats(
+      this.ctx.pool,
+      [...latest.values()],
+      this.ctx.config.deployments,
+    );
     const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
     const progress = [...latest].flatMap(([key, beat]) => {
       const row = heard.get(key);

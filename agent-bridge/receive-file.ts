@@ -2,10 +2,11 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { partialKey } from "../core/attempt-files";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
+import { isManifestName, isPlainPath } from "../core/plain-path";
 import type { Context } from "../infra/context";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
-import type { ObjectStore } from "../infra/store/object-store";
+import type { Measured, ObjectStore } from "../infra/store/object-store";
 
 /** Headers of an upload, whole or in parts. */
 export const fileHeaders = {
@@ -29,19 +30,27 @@ export const receivedSchema = z
     received: z.int().describe("bytes that are there; a part goes on from here"),
     complete: z.boolean(),
     sha256: z.string().nullable().describe("of the whole file, once it is complete"),
+    upload: z
+      .object({ url: z.string(), headers: z.record(z.string(), z.string()) })
+      .optional()
+      .describe(
+        "PUT the whole file there, with these headers, then ask again: faster than by parts",
+      ),
   })
   .meta({ id: "ReceivedFile" });
 
 export type Received = z.infer<typeof receivedSchema>;
 
-/** One segment of a path is a plain name: no dot segment, nothing that hides a slash or ends a text. */
-const SEGMENT = /^(?!\.{1,2}$)[^/\\\0]{1,255}$/;
-
-/** @throws 400 for a path that could lead out of its folder. */
+/** @throws 400 for a path that could lead out of its folder, or that takes the manifest's name. */
 export function requirePlainPath(path: string): string {
-  const segments = path.split("/");
-  if (path.length > 1024 || !segments.every((segment) => SEGMENT.test(segment))) {
+  if (!isPlainPath(path)) {
     throw new InvalidRequest('must be plain names with "/" between them', "path");
+  }
+  if (isManifestName(path)) {
+    throw new InvalidRequest(
+      `"${path}" is what the control plane writes; give it another name`,
+      "path",
+    );
   }
   return path;
 }
@@ -54,6 +63,10 @@ interface Upload {
   key: string;
   /** A name of its own among the uploads of this attempt. */
   partialName: string;
+  /** Called when all of it is there, before it gets its name; throws where it may not have it any more. */
+  onWhole(measured: Measured): Promise<void>;
+  /** Called when it has its name, or did not get it: whether a file of that name is there. */
+  onMoved?(isThere: boolean): Promise<void>;
 }
 
 /**
@@ -64,8 +77,9 @@ interface Upload {
 export async function receiveFile(
   ctx: Context,
   { request, reply, headers }: ReceivingCall,
-  { jobId, attempt, path, key, partialName }: Upload,
+  upload: Upload,
 ): Promise<Received> {
+  const { jobId, attempt, path, key, partialName } = upload;
   const { store } = ctx;
   const range = headers["Content-Range"] && readSentRange(headers["Content-Range"]);
   if (headers["Content-Range"] !== undefined && !range) {
@@ -75,56 +89,83 @@ export async function receiveFile(
   const total = range ? range.total : undefined;
   // Parts of a file of another size are parts of another file.
   const partial = partialKey(jobId, attempt, `${partialName}-${total ?? newId("part")}`);
+  if (!range) {
+    const whole = await store.putStream(partial, sentBytes(request, {}));
+    return await finish(store, { ...upload, partial, checksum, whole }, reply);
+  }
   const received = (await store.sizeOf(partial)) ?? 0;
   reply.code(202);
   let there = received;
-  if (!range) {
-    try {
-      await store.append(partial, 0, sentBytes(request, {}));
-    } catch (error) {
-      await store.remove(partial); // nobody could go on with it
-      throw error;
-    }
-  } else if (!range.asks) {
+  if (!range.asks) {
     if (range.start > received) throw beyond(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
     await store.append(partial, received, sentBytes(request, sent));
     there = Math.max(received, range.end + 1);
   }
   // All of it may be there although nobody was told so: then asking, too, finishes it.
-  if (range && there < (range.total ?? Number.POSITIVE_INFINITY)) {
+  if (there < (range.total ?? Number.POSITIVE_INFINITY)) {
     const whole = range.asks && received === 0 ? await store.measure(key) : undefined;
     if (whole && whole.sha256 === checksum) return done(path, whole, reply);
-    return { path, received: there, complete: false, sha256: null };
+    const isNew = range.asks && there === 0;
+    const upload = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
+    return { path, received: there, complete: false, sha256: null, ...upload };
   }
-  return await finish(store, { partial, key, path, checksum }, reply);
+  const whole = await store.measure(partial);
+  return await finish(store, { ...upload, partial, checksum, whole }, reply);
 }
 
-interface Gathered {
+/** The largest body that S3 takes in one request. */
+const MAX_SIGNED_BYTES = 5 * 1024 ** 3;
+
+/** A way past us, where the store has one: it checks the bytes as we would. */
+async function signUpload(
+  { store, config }: Context,
+  partial: string,
+  sizeBytes: number | undefined,
+  sha256: string | undefined,
+): Promise<Pick<Received, "upload">> {
+  if (!store.signUpload || !config.store.signsUrls) return {};
+  if (!sizeBytes || sizeBytes > MAX_SIGNED_BYTES || sha256 === undefined) return {};
+  return { upload: await store.signUpload(partial, { sizeBytes, sha256 }) };
+}
+
+interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved"> {
   partial: string;
-  key: string;
-  path: string;
   checksum: string | undefined;
+  /** What has gathered; undefined: it has gone. */
+  whole: Measured | undefined;
 }
 
 /** Checks what has gathered, and gives it its name. */
 async function finish(
   store: ObjectStore,
-  { partial, key, path, checksum }: Gathered,
+  { partial, key, path, onWhole, onMoved, checksum, whole }: Gathered,
   reply: FastifyReply,
 ): Promise<Received> {
-  const whole = await store.measure(partial);
   if (whole && checksum !== undefined && whole.sha256 !== checksum) {
     await store.remove(partial);
     const message = `the file's SHA-256 is ${whole.sha256}; send it anew`;
     throw new ForgeError(400, "checksum_mismatch", message, "X-Checksum-Sha256");
   }
-  if (whole && (await store.move(partial, key))) return done(path, whole, reply);
+  if (whole) {
+    try {
+      await onWhole(whole);
+    } catch (error) {
+      // Anything else may pass, and then it need not be sent anew.
+      if (error instanceof Conflict) await store.remove(partial);
+      throw error;
+    }
+    // Where the store breaks off here, nobody knows whether it did: then nothing is said.
+    const isMoved = await store.move(partial, key);
+    await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
+    if (isMoved) return done(path, whole, reply);
+  }
   // The same request came twice, and the other one has moved it.
   const moved = await store.measure(key);
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
     return done(path, moved, reply);
   }
+  await store.remove(partial);
   throw new Conflict("upload_conflict", `another upload of "${path}" is in the way`, "path");
 }
 
@@ -134,11 +175,7 @@ interface ReceivingCall {
   headers: Record<string, string | undefined>;
 }
 
-function done(
-  path: string,
-  { sizeBytes, sha256 }: { sizeBytes: number; sha256: string },
-  reply: FastifyReply,
-): Received {
+function done(path: string, { sizeBytes, sha256 }: Measured, reply: FastifyReply): Received {
   reply.code(201);
   return { path, received: sizeBytes, complete: true, sha256 };
 }

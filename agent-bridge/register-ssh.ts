@@ -10,9 +10,9 @@ import { createOnce } from "../infra/http/idempotency";
 import { requireScope } from "../infra/http/principal";
 import type { AnyCall } from "../infra/http/route";
 import { newId } from "../infra/ids";
+import { ConnectionRefused } from "../infra/net/refused";
 import { hostKeyField } from "../infra/ssh/host-key";
 import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../infra/ssh/key-files";
-import { SshRefused } from "../infra/ssh/refused";
 import { tagsField, workerIdField } from "./registration-fields";
 
 /** A name or an address; nothing that a shell, an option parser or a log could take for something else. */
@@ -161,6 +161,6 @@ function requireConfigured(ctx: Context): void {
 async function refuseField(param: string, check: Promise<unknown>): Promise<void> {
   await check.catch((error: unknown) => {
     // A name that does not resolve yet may do so when the step comes to it.
-    if (error instanceof SshRefused) throw new InvalidRequest(error.message, param);
+    if (error instanceof ConnectionRefused) throw new InvalidRequest(error.message, param);
   });
 }

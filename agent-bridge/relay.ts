@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ActivityNotFoundError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import { isFinal } from "../core/states";
 import { attemptActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
@@ -14,9 +15,12 @@ import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { OutboxRow } from "../infra/signals";
 import { isRefused, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
-import { reconcileWorkflow, startJobWorkflow } from "./job-workflows";
+import { findWorkflowStatus, reconcileWorkflow, startJobWorkflow } from "./job-workflows";
 
 const SWEEP_MS = 500;
+/** Nothing owed for so long: each fourth sweep is enough. What this process owes, it hears of at once. */
+const QUIET_AFTER_MS = 10_000;
+const QUIET_STRIDE = 4;
 /** A new job's hand-out goes first: the worker waits for it, while nobody waits for the workflow. */
 const START_DELAY_MS = 25;
 /** Longer than a call may take, so that no two processes pay one debt at once. */
@@ -35,6 +39,8 @@ export class Relay implements Part {
   private readonly loop: Loop;
   private readonly inFlight = new Set<Promise<void>>();
   private downUntilMs = 0;
+  private owedAtMs = 0;
+  private sweeps = 0;
 
   constructor(private readonly ctx: Context) {
     this.loop = new Loop("relay", SWEEP_MS, () => this.sweep(), ctx.logger);
@@ -53,6 +59,7 @@ export class Relay implements Part {
 
   /** Right after the commit, in the process that holds the row's first lease. */
   private readonly onOutbox = (row: OutboxRow): void => {
+    this.owedAtMs = this.ctx.clock.nowMs();
     // Under load, or while Temporal is away, the sweep does it.
     if (this.inFlight.size >= CONCURRENCY || this.isDown()) return;
     this.track(this.payNow(row));
@@ -65,6 +72,7 @@ export class Relay implements Part {
   }
 
   private async sweep(): Promise<void> {
+    if (this.sweeps++ % QUIET_STRIDE !== 0 && this.isQuiet()) return;
     while (!this.isDown()) {
       const debts = await claimDebts(
         this.ctx.pool,
@@ -72,8 +80,13 @@ export class Relay implements Part {
         this.downUntilMs > 0 ? 1 : CONCURRENCY,
       );
       if (debts.length === 0) return;
+      this.owedAtMs = this.ctx.clock.nowMs();
       await Promise.all(debts.map((debt) => this.pay(debt)));
     }
+  }
+
+  private isQuiet(): boolean {
+    return this.downUntilMs === 0 && this.ctx.clock.nowMs() - this.owedAtMs > QUIET_AFTER_MS;
   }
 
   private isDown(): boolean {
@@ -90,9 +103,8 @@ export class Relay implements Part {
   }
 
   private async pay(debt: Debt): Promise<void> {
-    const finished = debt.status === "completed" || debt.status === "failed";
     try {
-      if (debt.superseded || (finished && debt.attempt === 0)) {
+      if (debt.superseded || (isFinal(debt.status) && debt.attempt === 0)) {
         await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
         return;
       }
@@ -100,7 +112,7 @@ export class Relay implements Part {
         debt.attempt === 0 ? this.startWorkflow(debt) : this.deliverOutcome(debt),
       );
       this.downUntilMs = 0;
-      if (taken || finished) await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
+      if (taken) await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
       else await this.postpone(debt, "the workflow does not wait for it yet");
     } catch (error) {
       await this.onFailure(debt, error);
@@ -132,7 +144,17 @@ export class Relay implements Part {
       if (!(error instanceof ActivityNotFoundError)) throw error;
     }
     // Not scheduled yet, done already, or no such workflow: only a look can tell.
+    if (isFinal(debt.status)) return await this.isOver(debt);
     await reconcileWorkflow(this.ctx, debt, debt.attempt);
+    return false;
+  }
+
+  /** Of a job that has ended: its workflow is owed the outcome until it has ended in the same way. */
+  private async isOver(debt: Debt): Promise<boolean> {
+    const status = await findWorkflowStatus(this.ctx, debt.job_id);
+    if (status === debt.status.toUpperCase()) return true;
+    // A new run reads the job, and ends as it did.
+    if (status !== "RUNNING") await startJobWorkflow(this.ctx, debt, "again");
     return false;
   }
 

@@ -1,5 +1,10 @@
 import type { Context } from "../infra/context";
-import { listAssigned, markProvisioning, matchOnce } from "../infra/database/matching";
+import {
+  isAnythingQueued,
+  listAssigned,
+  markProvisioning,
+  matchOnce,
+} from "../infra/database/matching";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { Waiters } from "./waiters";
@@ -78,9 +83,11 @@ export class Scheduler implements Part {
   }
 
   private async sweepOnce(): Promise<void> {
-    await this.nudge();
+    // Most of the time nothing waits, and neither statement would find anything to move.
+    const isQueued = await isAnythingQueued(this.ctx.pool);
+    if (isQueued) await this.nudge();
     await this.wakeAssigned();
-    await markProvisioning(this.ctx.pool);
+    if (isQueued) await markProvisioning(this.ctx.pool);
   }
 
   /** For signals that were missed: one read for all polls parked here. */

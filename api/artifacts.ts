@@ -1,24 +1,32 @@
 import { z } from "zod";
-import { ARTIFACT_TYPES, prefixOfKind } from "../core/artifacts";
-import { NotFound } from "../core/errors";
+import { ARTIFACT_KINDS, ARTIFACT_TYPES } from "../core/artifacts";
+import { Conflict, ForgeError } from "../core/errors";
+import { manifestSchema } from "../core/manifest-schema";
 import type { Context } from "../infra/context";
-import { type ArtifactRow, findArtifact, listArtifacts } from "../infra/database/artifacts";
+import { buryArtifact, listDependents, lockArtifact } from "../infra/database/artifact-deletion";
+import { listArtifacts } from "../infra/database/artifacts";
+import { findStatus } from "../infra/database/deployments";
+import type { Queryable } from "../infra/database/pool";
+import { transaction } from "../infra/database/transaction";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
-import { type Principal, viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { artifactSchema, manifestSchema, presentArtifact } from "./present-artifact";
+import { requireArtifact } from "./find-artifact";
+import { artifactSchema, presentArtifact } from "./present-artifact";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
+import { givenTime } from "./timestamp";
 
 const artifactsQuery = z.strictObject({
   ...pageQuery,
   type: z.enum(ARTIFACT_TYPES).optional(),
+  kind: z.array(z.enum(ARTIFACT_KINDS)).min(1).max(16).optional().describe("any of these"),
   job_id: z.string().min(1).max(128).optional().describe("what this job left behind"),
+  source: z.string().min(1).max(128).optional().describe("what was made from this artifact"),
+  name: z.string().min(1).max(256).optional().describe("of an uploaded dataset"),
+  created_after: givenTime.optional(),
+  created_before: givenTime.optional(),
+  deleted: z.enum(["true", "false"]).default("false").describe("true: deleted ones too"),
   ...tenantQuery,
 });
-
-const fileSchema = z
-  .object({ path: z.string(), size_bytes: z.int(), sha256: z.string() })
-  .meta({ id: "ArtifactFile" });
 
 const NOT_FOUND = { 404: ["artifact_not_found"] };
 
@@ -38,7 +46,16 @@ export function artifactRoutes(ctx: Context): Route[] {
       async handle({ principal, query }) {
         const page = pageOf(query);
         const viewer = tenantFilter(principal, query.user_id);
-        const filter = { type: query.type, jobId: query.job_id };
+        const filter = {
+          type: query.type,
+          kinds: query.kind,
+          jobId: query.job_id,
+          source: query.source,
+          name: query.name,
+          createdAfter: query.created_after,
+          createdBefore: query.created_before,
+          deleted: query.deleted === "true",
+        };
         const rows = await listArtifacts(ctx.pool, viewer, filter, page);
         return presentPage("artifacts", rows, page, (row) => row.artifact_id, presentArtifact);
       },
@@ -68,66 +85,40 @@ export function artifactRoutes(ctx: Context): Route[] {
         (await requireArtifact(ctx, params, principal)).manifest,
     }),
     route({
-      method: "GET",
-      paths: ["/api/artifacts/:artifact_id/files"],
+      method: "DELETE",
+      paths: ["/api/artifacts/:artifact_id"],
       scope: "user",
-      operationId: "listFiles",
+      operationId: "deleteArtifact",
       tag: "Artifacts",
-      summary: "List an artifact's files",
-      answers: {
-        200: {
-          description: "the files, with their checksums, as its manifest has them",
-          schema: z.object({ files: z.array(fileSchema) }),
-        },
-      },
-      refusals: NOT_FOUND,
-      handle: async ({ params, principal }) => ({
-        files: filesOf(await requireArtifact(ctx, params, principal)),
-      }),
-    }),
-    route({
-      method: "GET",
-      paths: ["/api/artifacts/:artifact_id/files/*"],
-      scope: "user",
-      operationId: "getFile",
-      tag: "Artifacts",
-      summary: "Download one of an artifact's files",
-      answers: {
-        200: {
-          description: "its bytes",
-          content: { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) },
-        },
-      },
-      refusals: { 404: ["artifact_not_found", "file_not_found"] },
-      async handle({ params, reply, principal }) {
-        const artifact = await requireArtifact(ctx, params, principal);
-        const { "*": path = "" } = params;
-        // Only what the manifest names: the path is compared, never resolved.
-        const file = filesOf(artifact).find((known) => known.path === path);
-        const key = `${prefixOfKind(artifact.kind, artifact.artifact_id)}${path}`;
-        if (!file || (await ctx.store.sizeOf(key)) !== file.size_bytes) {
-          throw new NotFound("file", path, "path");
-        }
-        return reply
-          .type("application/octet-stream")
-          .header("content-length", file.size_bytes)
-          .send(ctx.store.read(key));
+      summary: "Delete an artifact's bytes",
+      description:
+        "Its entry and manifest stay, so that what was made from it can still be explained. Refused while " +
+        "something depends on it: what was made from it, a job under way that names it, a live deployment.",
+      answers: { 200: { description: "the tombstone", schema: artifactSchema } },
+      refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
+      async handle({ params, principal, request }) {
+        const { artifact_id: id } = await requireArtifact(ctx, params, principal);
+        await transaction(ctx.pool, (db) => bury(db, id, principal.keyName));
+        request.log.info({ artifact_id: id }, "artifact deleted");
+        return presentArtifact(await requireArtifact(ctx, params, principal));
       },
     }),
   ];
 }
 
-type ManifestFile = z.infer<typeof fileSchema>;
-
-const filesOf = ({ manifest }: ArtifactRow): ManifestFile[] =>
-  (manifest.files ?? []) as ManifestFile[];
-
-async function requireArtifact(
-  ctx: Context,
-  { artifact_id: id = "" }: Record<string, string>,
-  principal: Principal,
-): Promise<ArtifactRow> {
-  const artifact = await findArtifact(ctx.pool, id, viewerOf(principal));
-  if (!artifact) throw new NotFound("artifact", id, "artifact_id");
-  return artifact;
+async function bury(db: Queryable, id: string, deletedBy: string): Promise<void> {
+  const artifact = await lockArtifact(db, id);
+  if (!artifact || artifact.deleted_at !== null) return;
+  const status = artifact.kind === "deployment" ? await findStatus(db, id) : undefined;
+  if (status !== undefined && status !== "stopped") {
+    throw new Conflict("deployment_active", `deployment "${id}" is ${status}; stop it first`);
+  }
+  const dependents = await listDependents(db, id);
+  if (dependents.length > 0) {
+    const named = dependents.map((dependent) => `${dependent.type} ${dependent.id}`).join(", ");
+    throw new ForgeError(409, "artifact_in_use", `it is needed by ${named}`, "artifact_id", {
+      dependents,
+    });
+  }
+  await buryArtifact(db, id, deletedBy);
 }

@@ -4,7 +4,7 @@ import { artifactPrefix, MANIFEST_FILE, storeUri } from "../core/artifacts";
 import { InvalidRequest } from "../core/errors";
 import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
-import { insertUploadedDataset } from "../infra/database/artifacts";
+import { dropAbandoned, registerDataset, reserveDataset } from "../infra/database/artifacts";
 import { readClock } from "../infra/database/clock";
 import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/datasets/ingest";
 import { createOnce } from "../infra/http/idempotency";
@@ -12,6 +12,7 @@ import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { putJson } from "../infra/store/object-store";
+import { lettingGo } from "../infra/streamed-memory";
 import { artifactFields, presentArtifact } from "./present-artifact";
 
 const CHECKSUM = /^[0-9a-fA-F]{64}$/;
@@ -59,16 +60,21 @@ export function datasetRoutes(ctx: Context): Route[] {
         ctx.parking.park(request, call.principal, call.reply);
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
-        const contentType = mediaTypeOf(request);
-        const file = await ingest(
-          ctx.store,
-          prefix,
-          contentType,
-          body,
-          headers["X-Checksum-Sha256"],
-        );
-        const dataset: NewDataset = { artifactId, prefix, name: query.name ?? null, file };
-        return await register(ctx, call, dataset);
+        await reserveDataset(ctx.pool, {
+          artifactId,
+          userId: call.principal.userId,
+          uri: storeUri(prefix),
+          createdBy: call.principal.keyName,
+        });
+        try {
+          const contentType = mediaTypeOf(request);
+          const checksum = headers["X-Checksum-Sha256"];
+          const file = await ingest(ctx.store, prefix, contentType, lettingGo(body), checksum);
+          return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
+        } finally {
+          // Of one that was registered nothing is dropped.
+          await dropAbandoned(ctx.pool, artifactId).catch(() => undefined);
+        }
       },
     }),
   ];
@@ -97,12 +103,9 @@ async function register(
     const { answer, isNew } = await createOnce(ctx, call, {
       content: { name, sha256: file.sha256 },
       async create(db) {
-        const row = await insertUploadedDataset(db, {
+        const row = await registerDataset(db, {
           artifactId,
-          userId,
-          uri: storeUri(prefix),
           name,
-          createdBy,
           sizeBytes: file.sizeBytes,
           manifest,
         });

@@ -1,18 +1,34 @@
 import type { Context } from "../infra/context";
 import type { Route } from "../infra/http/route";
+import { Previews } from "../infra/preview/previews";
 import type { Part } from "../infra/service";
+import { artifactFileRoutes } from "./artifact-files";
+import { artifactPreviewRoute } from "./artifact-preview";
 import { artifactRoutes } from "./artifacts";
+import { auditRoute } from "./audit";
 import { authRoutes } from "./auth";
-import { billingRoutes } from "./billing";
+import { billingBudgetRoutes } from "./billing-budget";
+import { billingEstimateRoute } from "./billing-estimate";
+import { billingExportRoute } from "./billing-export";
+import { billingRecordRoutes } from "./billing-records";
+import { billingSummaryRoute } from "./billing-summary";
 import { bootstrapRoute } from "./bootstrap";
 import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
+import { deploymentProxyRoutes } from "./deployment-proxy";
+import { deploymentRoutes } from "./deployments";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
 import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
 import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
+import { lineageRoute } from "./lineage";
+import { paymentCustomerRoute } from "./payment-customer";
+import { pipelineSubmissionRoute } from "./pipeline-submissions";
+import { pipelineRoutes } from "./pipelines";
+import { rateCardRoutes } from "./rate-cards";
+import { storageRoutes } from "./storage";
 import { userRoutes } from "./users";
 import { workerRoutes } from "./workers";
 
@@ -26,6 +42,7 @@ export interface Api {
 export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
+  const previews = new Previews(ctx.store, ctx.config, ctx.logger);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
@@ -33,14 +50,29 @@ export function createApi(ctx: Context): Api {
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
       ...jobEventRoutes(ctx, watch),
+      pipelineSubmissionRoute(ctx),
+      ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
+      ...artifactFileRoutes(ctx),
+      artifactPreviewRoute(ctx, previews),
+      lineageRoute(ctx),
+      ...storageRoutes(ctx),
       ...datasetRoutes(ctx),
-      ...billingRoutes(ctx),
+      ...deploymentRoutes(ctx),
+      ...deploymentProxyRoutes(ctx),
+      billingSummaryRoute(ctx),
+      ...billingRecordRoutes(ctx),
+      billingEstimateRoute(ctx),
+      billingExportRoute(ctx),
+      ...billingBudgetRoutes(ctx),
+      ...rateCardRoutes(ctx),
+      auditRoute(ctx),
       ...authRoutes(ctx),
       ...userRoutes(ctx),
+      paymentCustomerRoute(ctx),
       ...workerRoutes(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch],
+    parts: [watch, previews],
   };
 }

@@ -89,6 +89,7 @@ const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({
   gpuTokens: job.req_gpu_tokens,
   memoryGb: job.req_memory_gb,
   tags: job.req_tags,
+  avoid: job.req_avoid,
 });
 
 const isWaiting = (job: JobRow): boolean =>

@@ -1,23 +1,17 @@
 import { z } from "zod";
 import { Conflict } from "../core/errors";
 import { JOB_TYPES, type JobType } from "../core/job-types";
-import {
-  aliasesOf,
-  parseSubmission,
-  type Submission,
-  submissionForms,
-  submissionSchema,
-} from "../core/payloads";
+import { type Submission, submissionForms } from "../core/payloads";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { fieldsAt, withHints } from "../infra/http/validation";
 import { requireJob } from "./jobs";
 import { jobSchema } from "./present-job";
-import { requireJobType, submitJob } from "./submit-job";
+import { readSubmission, requireJobType } from "./read-submission";
+import { submitJob } from "./submit-job";
 
 const ACCEPTED = { 201: { description: "the job, `pending`", schema: jobSchema } };
 
@@ -88,7 +82,10 @@ function submissionRoute(ctx: Context, type: JobType): Route {
       examples: EXAMPLES[type],
     },
     answers: ACCEPTED,
-    refusals: { 404: ["dataset_not_found", "checkpoint_not_found"] },
+    refusals: {
+      402: ["budget_exhausted"],
+      404: ["dataset_not_found", "checkpoint_not_found"],
+    },
     handle: async (call) =>
       await submitJob(ctx, call, {
         type,
@@ -97,16 +94,6 @@ function submissionRoute(ctx: Context, type: JobType): Route {
         content: [type, call.body],
       }),
   });
-}
-
-function readSubmission(ctx: Context, type: JobType, body: unknown): Submission {
-  const known = (path: PropertyKey[]): string[] => [
-    ...fieldsAt(submissionSchema(type), path),
-    ...(path.length === 0 ? Object.keys(aliasesOf(type)) : []),
-  ];
-  return withHints(known, () =>
-    parseSubmission(type, body, { teacher: ctx.config.jobs.defaultTeacher }),
-  );
 }
 
 /** POST /api/jobs/<anything else> says what there is. */
@@ -136,7 +123,7 @@ function retryRoute(ctx: Context): Route {
     headers: idempotencyHeader,
     body: { schema: z.strictObject({}), examples: {}, optional: true },
     answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },
-    refusals: { 404: ["job_not_found"], 409: ["job_not_finished"] },
+    refusals: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
     async handle(call) {
       const job = await requireJob(ctx, call.params, viewerOf(call.principal));
       if (!isFinal(job.status)) {

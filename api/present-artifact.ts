@@ -1,11 +1,8 @@
 import { z } from "zod";
 import { ARTIFACT_TYPES } from "../core/artifacts";
+import { manifestSchema } from "../core/manifest-schema";
 import type { ArtifactRow } from "../infra/database/artifacts";
 import { timestamp } from "./timestamp";
-
-export const manifestSchema = z
-  .record(z.string(), z.unknown())
-  .meta({ id: "Manifest", description: "what the artifact is, and where it came from" });
 
 /** An artifact as contract.md has it. */
 export const artifactFields = {
@@ -19,6 +16,7 @@ export const artifactFields = {
   source_jobs: z.array(z.string()),
   source_artifacts: z.array(z.string()),
   size_bytes: z.int().nullable(),
+  deleted_at: timestamp.nullable().describe("the entry stays when the bytes are gone"),
   manifest: manifestSchema,
 };
 
@@ -36,6 +34,7 @@ export function presentArtifact(artifact: ArtifactRow): z.infer<typeof artifactS
     source_jobs: artifact.source_jobs,
     source_artifacts: artifact.source_artifacts,
     size_bytes: artifact.size_bytes,
+    deleted_at: artifact.deleted_at?.toISOString() ?? null,
     manifest: artifact.manifest,
   };
 }

@@ -56,6 +56,11 @@ export const jobSchema = z
     priority: z.int(),
     tags: z.array(z.string()),
     pipeline_id: z.string().nullable(),
+    pipeline_step: z.string().nullable().describe("the step of that pipeline"),
+    deployment_id: z
+      .string()
+      .nullable()
+      .describe("of a job that Forge made to serve a deployment on another worker: which one"),
     retried_from: z.string().nullable().describe("the job whose payload this one repeats"),
     pending_reason: pendingReason
       .nullable()
@@ -94,6 +99,8 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
     priority: job.priority,
     tags: job.tags,
     pipeline_id: job.pipeline_id,
+    pipeline_step: job.pipeline_step,
+    deployment_id: job.deployment_id,
     retried_from: job.retried_from,
     pending_reason: pendingReason ?? null,
     cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
@@ -112,9 +119,13 @@ export const attemptSchema = z
     outcome: z.enum(OUTCOMES).nullable(),
     error: z.string().nullable(),
     usage: z
-      .record(z.string(), z.number())
+      .record(z.string(), z.number().nullable())
       .nullable()
-      .describe("what it used, where it completed or was cancelled while it ran"),
+      .describe("what its worker says that it used; `gpu_hours` is null where it says nothing"),
+    gpu_hours_measured: z
+      .number()
+      .nullable()
+      .describe("from its hand-out to its end, times its worker's GPUs: the most that is billed"),
   })
   .meta({ id: "Attempt" });
 
@@ -129,5 +140,6 @@ export function presentAttempt(attempt: AttemptRow): z.infer<typeof attemptSchem
     outcome: attempt.outcome,
     error: attempt.error,
     usage: attempt.usage ? { ...attempt.usage } : null,
+    gpu_hours_measured: attempt.gpu_hours_measured,
   };
 }

@@ -1,4 +1,7 @@
 import { z } from "zod";
+import { NotFound } from "../core/errors";
+import type { Context } from "../infra/context";
+import { isUser } from "../infra/database/users";
 import type { Viewer } from "../infra/database/viewer";
 import { insufficientScope, type Principal, viewerOf } from "../infra/http/principal";
 
@@ -18,4 +21,17 @@ export function tenantFilter(principal: Principal, userId: string | undefined): 
 /** The one tenant that is asked about: the caller's own, or the one that an admin names. */
 export function tenantOf(principal: Principal, userId: string = principal.userId): string {
   return tenantFilter(principal, userId) ?? userId;
+}
+
+/** The same, where one that is not there must not look like one that has nothing. */
+export async function requireTenant(
+  { pool }: Context,
+  principal: Principal,
+  userId: string | undefined,
+): Promise<string> {
+  const tenant = tenantOf(principal, userId);
+  if (tenant !== principal.userId && !(await isUser(pool, tenant))) {
+    throw new NotFound("user", tenant, "user_id");
+  }
+  return tenant;
 }

@@ -2,14 +2,14 @@ import { z } from "zod";
 import { Conflict } from "../core/errors";
 import type { Context } from "../infra/context";
 import { createKey } from "../infra/database/keys";
-import { createUser, listUsers, type UserRow } from "../infra/database/users";
+import { createUser, listUsers } from "../infra/database/users";
 import { createOnce } from "../infra/http/idempotency";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { newKeySchema, presentNewKey, withoutSecret } from "./present-key";
-import { timestamp } from "./timestamp";
+import { presentUser, userFields, userSchema } from "./present-user";
 
 /** As the users table has it: an id becomes a path segment of billing files. */
 const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
@@ -19,8 +19,6 @@ const newUserBody = z.strictObject({
   user_id: z.string().regex(USER_ID, "letters, digits, . _ -; at most 64").optional(),
 });
 
-const userFields = { user_id: z.string(), name: z.string(), created_at: timestamp };
-const userSchema = z.object(userFields).meta({ id: "User" });
 const newUserSchema = z
   .object({ ...userFields, api_key: newKeySchema.describe("the user's first key") })
   .meta({ id: "NewUser" });
@@ -75,9 +73,3 @@ export function userRoutes(ctx: Context): Route[] {
     }),
   ];
 }
-
-const presentUser = (user: UserRow): z.infer<typeof userSchema> => ({
-  user_id: user.user_id,
-  name: user.name,
-  created_at: user.created_at.toISOString(),
-});

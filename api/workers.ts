@@ -3,6 +3,7 @@ import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../infra/context";
 import { listSteps } from "../infra/database/bootstraps";
 import { revokeKey } from "../infra/database/keys";
+import { losePlacements } from "../infra/database/placements";
 import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
 import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
@@ -143,15 +144,16 @@ export async function requireWorker(
 }
 
 async function decommission(ctx: Context, workerId: string): Promise<void> {
-  const { lost, keyId } = await transaction(ctx.pool, async (db) => {
+  const { lost, keyId, deployments } = await transaction(ctx.pool, async (db) => {
     const { lost } = await loseHeldAttempt(db, workerId, "it was decommissioned", async () => true);
     await lockWorkerHolding(db, workerId, undefined);
     // Read under its lock: a bootstrap may be about to make another key.
     const keyId = (await lockWorker(db, workerId))?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
     if (keyId !== null) await revokeKey(db, keyId, null);
-    return { lost, keyId };
+    return { lost, keyId, deployments: await losePlacements(db, workerId) };
   });
+  for (const id of deployments) ctx.signals.emit("deployment", id);
   if (keyId !== null) await ctx.signals.revoked(keyId);
   if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
   ctx.signals.queueChanged();

@@ -1,11 +1,22 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { manifestJsonSchemas } from "../core/manifest-json-schema";
 import type { OpenFiles } from "../infra/http/app";
 import type { OpenApiDocument } from "../infra/http/openapi";
 
 /** Only its files are wanted: importing it would keep a second copy of them in memory, parsed. */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
 const PAGE = join(__dirname, "api-reference");
+
+/** The manifests' schemas, for whoever validates one. */
+function schemaFiles(): OpenFiles {
+  return Object.fromEntries(
+    Object.entries(manifestJsonSchemas()).map(([name, schema]) => [
+      `/docs/schemas/${name}`,
+      { contentType: "application/schema+json; charset=utf-8", content: JSON.stringify(schema) },
+    ]),
+  );
+}
 
 /** The page that shows the API, under /docs/: all of it from here, nothing from another server. */
 export function apiReference(document: OpenApiDocument): OpenFiles {
@@ -25,5 +36,6 @@ export function apiReference(document: OpenApiDocument): OpenFiles {
       contentType: "application/json; charset=utf-8",
       content: JSON.stringify(document),
     },
+    ...schemaFiles(),
   };
 }

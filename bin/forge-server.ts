@@ -9,6 +9,8 @@ import { createKey } from "../infra/database/keys";
 import { migrate } from "../infra/database/migrate";
 import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
+import { isStoreAway } from "../infra/store/object-store";
+import { addBillingCommands } from "./billing-commands";
 import { createServer, type Role } from "./server";
 
 function openContext(): Context {
@@ -33,6 +35,16 @@ function writeWhole(path: string, content: string): void {
   renameSync(`${path}.part`, path);
 }
 
+/** A store that is set up wrong stops the start; one that is away comes back. */
+async function requireStore({ store, logger }: Context): Promise<void> {
+  try {
+    await store.check();
+  } catch (error) {
+    if (!isStoreAway(error)) throw error;
+    logger.warn({ err: String(error) }, "the artifact store is away");
+  }
+}
+
 async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {
@@ -47,6 +59,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   process.on("SIGINT", stop);
   try {
     await migrate(ctx.config.database.url);
+    await requireStore(ctx);
     await service.start();
   } catch (error) {
     ctx.logger.fatal({ err: error }, "could not start");
@@ -101,6 +114,8 @@ program
       process.stdout.write(`${key}\n`);
     }),
   );
+
+addBillingCommands(program, withContext);
 
 program
   .command("config")

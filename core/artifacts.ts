@@ -24,6 +24,8 @@ export const ARTIFACT_FORMS: Record<JobType, ArtifactForm> = {
   deploy: form("deployment", "deployment", "deployment_id", "dep", "deployments"),
 };
 
+export const ARTIFACT_KINDS = Object.values(ARTIFACT_FORMS).map(({ kind }) => kind);
+
 function form(
   type: ArtifactType,
   kind: string,
@@ -52,6 +54,9 @@ export const billingRecordKey = (userId: string, jobId: string): string =>
 
 /** The name of the manifest in its artifact's folder. */
 export const MANIFEST_FILE = "manifest.json";
+
+/** As ids are minted: one that looks so and was not minted for this attempt is somebody else's. */
+export const MINTED_ID = /^(?:ds|ckpt|eval|dep)_[0-9a-hjkmnp-tv-z]{26}$/;
 
 /** Artifact ids become path segments, so they are held to a plain alphabet. */
 export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

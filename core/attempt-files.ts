@@ -9,6 +9,10 @@ export const checkpointPrefix = (jobId: string, attempt: number): string =>
 /** All that attempts of a job leave for each other; of no use once it has completed. */
 export const runPrefix = (jobId: string): string => `runs/${jobId}/`;
 
+/** What an attempt makes for nobody: of a deployment that is placed again, the first has left the files. */
+export const sparePrefix = (jobId: string, attempt: number): string =>
+  `${runPrefix(jobId)}attempt-${attempt}-output/`;
+
 /** Where a file gathers until it is whole. */
 export const partialKey = (jobId: string, attempt: number, name: string): string =>
   `${uploadPrefix(jobId)}attempt-${attempt}/${name}`;

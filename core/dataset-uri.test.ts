@@ -1,6 +1,32 @@
-import { checkDatasetUri, ownedThingIn } from "./dataset-uri";
+import fc from "fast-check";
+import { checkDatasetUri, DATASET_URI, ownedThingIn } from "./dataset-uri";
 
 const ROOT = "/srv/forge/artifacts";
+
+test("of all escaped bytes, it takes those that are UTF-8 text", () => {
+  const byte = fc.integer({ min: 0x20, max: 0xff }).map((n) => `%${n.toString(16)}`);
+  const bytes = fc.array(byte, { minLength: 1, maxLength: 4 }).map((list) => list.join(""));
+  const text = fc.string({ unit: "grapheme-composite", minLength: 1 });
+  const escaped = fc.oneof(
+    bytes,
+    text.map((each) => encodeURIComponent(each)),
+  );
+  fc.assert(
+    fc.property(escaped, (each) => {
+      fc.pre(!/%(2[ef]|5c)|\./i.test(each));
+      expect([each, DATASET_URI.test(`s3://bucket/x${each}`)]).toEqual([each, isDecodable(each)]);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+function isDecodable(escaped: string): boolean {
+  try {
+    return decodeURIComponent(escaped) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 test.each([
   "s3://bucket/key.parquet",
@@ -21,7 +47,9 @@ test.each([
   ["s3:///key", /a bucket and a key/],
   ["s3://bucket/a/../b", /"\.\."/],
   ["s3://bucket/a/%2e%2e/b", /"\.\."/],
-  ["s3://bucket/%zz", /"\.\."/],
+  ["s3://bucket/%zz", /escape/],
+  ["s3://bucket/%ff%fe", /escape/],
+  ["forge://artifacts/datasets/%c0%ae%c0%ae/x", /escape/],
   ["file:///etc/passwd", /below the artifacts/],
   ["file:///srv/forge/artifacts-other/x", /below the artifacts/],
   ["file://host/srv/forge/artifacts/x", /below the artifacts/],
@@ -38,7 +66,13 @@ test.each([
   ["file:///srv/forge/artifacts//logs/job_1/attempt-1.log", null],
   ["forge://artifacts/logs/job_1/attempt-1.log", null],
   ["forge://artifacts/samples/tasks.jsonl", undefined],
+  ["forge://uploads/job_1/attempt-1/artifact-x", null],
+  ["forge://billing/records/team/job_1.json", null],
+  ["s3://forge-data/artifacts/datasets/ds_1/raw.jsonl", "ds_1"],
+  ["s3://forge-data//runs/job_1/attempt-1/x", null],
+  ["s3://forge-data-of-another/artifacts/datasets/ds_1/raw.jsonl", undefined],
   ["s3://artifacts/datasets/ds_1/raw.jsonl", undefined],
 ])("%s lies in the folder of %s", (uri, id) => {
-  expect(ownedThingIn(uri, `${ROOT}/`)).toBe(id);
+  const own = { artifactsRoot: `${ROOT}/`, bucketUri: "s3://forge-data" };
+  expect(ownedThingIn(uri, own)).toBe(id);
 });

@@ -3,8 +3,19 @@ import { InvalidRequest } from "./errors";
 
 const SCHEMES = ["s3", "spaces", "forge", "file"] as const;
 
-/** One segment of a key; a dot segment is none, nor is one that hides a slash or a dot in an escape. */
-const SEGMENT = String.raw`(?!\.{1,2}(?:/|$))(?:[^/?#%\\\x00-\x1f\x7f]|%(?!2[eEfF]|5[cC]|00)[0-9A-Fa-f]{2})+`;
+const HEX = "[0-9A-Fa-f]";
+const NEXT = `%[89AaBb]${HEX}`;
+
+/** A character in escapes, by the bytes that UTF-8 has for it; none that would hide a slash or a dot. */
+const ESCAPED = [
+  `%(?!2[EeFf]|5[Cc]|00)[0-7]${HEX}`,
+  `%(?:[Cc][2-9A-Fa-f]|[Dd]${HEX})${NEXT}`,
+  `%[Ee](?:0%[AaBb]${HEX}|[1-9A-Ca-cEeFf]${NEXT}|[Dd]%[89]${HEX})${NEXT}`,
+  `%[Ff](?:0%[9AaBb]${HEX}|[1-3]${NEXT}|4%8${HEX})${NEXT}${NEXT}`,
+].join("|");
+
+/** One segment of a key; a dot segment is none. */
+const SEGMENT = String.raw`(?!\.{1,2}(?:/|$))(?:[^/?#%\\\x00-\x1f\x7f]|${ESCAPED})+`;
 
 /** A bucket and a key in one of the object stores. */
 export const DATASET_URI = new RegExp(
@@ -23,6 +34,7 @@ export function checkDatasetUri(uri: string, artifactsRoot: string): void {
 }
 
 function faultOf(uri: string, artifactsRoot: string): string | undefined {
+  if (!isDecodable(uri)) return "has an escape that is not of UTF-8 text";
   if (DATASET_URI.test(uri)) return undefined;
   const scheme = /^([a-z0-9]+):\/\//.exec(uri)?.[1];
   if (scheme === undefined) return "is not of the form scheme://bucket/key";
@@ -36,6 +48,44 @@ function faultOf(uri: string, artifactsRoot: string): string | undefined {
   return "with scheme file:// must lie below the artifacts directory";
 }
 
+function isDecodable(uri: string): boolean {
+  try {
+    decodeURIComponent(uri);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** An object, or a folder of them, in somebody's bucket. */
+export interface BucketPlace {
+  scheme: string;
+  bucket: string;
+  /** Escapes undone, empty segments left out; ends with a slash: a folder. */
+  key: string;
+}
+
+/** Where an s3:// or spaces:// URI leads; undefined for what is none, or is malformed. */
+export function bucketPlaceOf(uri: string): BucketPlace | undefined {
+  if (!DATASET_URI.test(uri) || !isDecodable(uri)) return undefined;
+  const [, scheme = "", bucket = "", path = ""] = /^(s3|spaces):\/\/([^/]+)\/(.+)$/.exec(uri) ?? [];
+  return scheme === "" ? undefined : { scheme, bucket, key: keyOf(path) };
+}
+
+function keyOf(path: string): string {
+  const segments = decodeURIComponent(path).split("/");
+  const key = segments.filter((segment) => segment !== "").join("/");
+  return path.endsWith("/") ? `${key}/` : key;
+}
+
+/** How our own store may be named in a dataset_uri: as forge://, and in two more ways. */
+export interface OwnStore {
+  /** The directory that `file://` may name. */
+  artifactsRoot: string;
+  /** `s3://bucket`, where the store is a bucket. */
+  bucketUri?: string | undefined;
+}
+
 /** Folders of the store that hold what belongs to somebody: one folder below them for each id. */
 const OWNED_FOLDERS = new Set(
   Object.values(ARTIFACT_FORMS).map((form) => form.directory.replace("artifacts/", "")),
@@ -43,21 +93,26 @@ const OWNED_FOLDERS = new Set(
 
 /**
  * Whose property a dataset_uri in our own store is: the artifact's id; `null` where it is nobody's to name
- * (a log). Undefined: it lies in no folder of ours, as somebody else's bucket does, or a sample.
+ * (a log, a bill). Undefined: it lies in no folder of ours, as somebody else's bucket does, or a sample.
  */
-export function ownedThingIn(uri: string, artifactsRoot: string): string | null | undefined {
-  const [, folder = "", id = ""] = storeKeyOf(uri, artifactsRoot)?.split("/") ?? [];
-  if (folder.toLowerCase() === "logs") return null;
+export function ownedThingIn(uri: string, own: OwnStore): string | null | undefined {
+  const key = storeKeyOf(uri, own);
+  if (key === undefined) return undefined;
+  const [room = "", folder = "", id = ""] = key.split("/");
+  if (room.toLowerCase() !== "artifacts" || folder.toLowerCase() === "logs") return null;
   return OWNED_FOLDERS.has(folder.toLowerCase()) ? id : undefined;
 }
 
 /** The key of a dataset_uri in our own store: escapes undone, empty segments left out. */
-export function storeKeyOf(uri: string, artifactsRoot: string): string | undefined {
-  if (faultOf(uri, artifactsRoot) !== undefined) return undefined;
-  const root = artifactsRoot.replace(/\/+$/, "");
-  const below = ["forge://artifacts/", `file://${root}/`].find((start) => uri.startsWith(start));
-  if (below === undefined) return undefined;
-  const segments = decodeURIComponent(uri.slice(below.length)).split("/");
-  const key = ["artifacts", ...segments].filter((segment) => segment !== "").join("/");
-  return uri.endsWith("/") ? `${key}/` : key;
+export function storeKeyOf(uri: string, own: OwnStore): string | undefined {
+  if (faultOf(uri, own.artifactsRoot) !== undefined) return undefined;
+  const root = own.artifactsRoot.replace(/\/+$/, "");
+  const start = [
+    ["forge://", ""],
+    [`file://${root}/`, "artifacts/"],
+    ...(own.bucketUri === undefined ? [] : [[`${own.bucketUri}/`, ""]]),
+  ].find(([beginning = ""]) => uri.startsWith(beginning));
+  if (!start) return undefined;
+  const [beginning = "", room = ""] = start;
+  return keyOf(`${room}${uri.slice(beginning.length)}`);
 }

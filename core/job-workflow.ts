@@ -11,6 +11,8 @@ export interface JobWorkflowInput {
   jobId: string;
   maxAttempts: number;
   requestId: string;
+  /** The job is a pipeline's step, and is written by this workflow before anything else. */
+  fromStep?: true;
 }
 
 /** What an attempt's activity answers: how it ended, or that the whole job has ended already. */

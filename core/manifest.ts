@@ -1,10 +1,22 @@
-import { ARTIFACT_FORMS } from "./artifacts";
+import { z } from "zod";
+import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "./artifacts";
+import { Claims } from "./claims";
 import type { JobType } from "./job-types";
+import { type Manifest, type ManifestFile, manifestSchema, QUALITY } from "./manifest-schema";
 
-interface ManifestFile {
-  path: string;
-  size_bytes: number;
-  sha256: string;
+export type { Manifest } from "./manifest-schema";
+
+interface Column {
+  name: string;
+  dtype: string;
+}
+
+/** A table of an artifact, as it was read. */
+export interface MeasuredTable {
+  numRows: number;
+  columns: Column[];
+  /** Files that should be tables and can't be read as such, with why. */
+  unreadable: { path: string; why: string }[];
 }
 
 /** Everything a manifest is made of; the same facts always give the same manifest. */
@@ -24,39 +36,73 @@ export interface ManifestFacts {
   metrics: Record<string, unknown>;
   notes: string | null;
   costUsd: number;
+  /** Artifacts of the tenant that the job named. */
+  sourceArtifacts: { artifactId: string; isDataset: boolean }[];
   files: ManifestFile[];
+  /** Null: it is no pipeline's step. */
+  pipeline: NonNullable<Manifest["pipeline"]> | null;
+  /** Null: there is none to be seen. */
+  table: MeasuredTable | null;
 }
 
-export type Manifest = Record<string, unknown>;
+/**
+ * A manifest that fits its schema and can be stored. Where what a worker said can't be made to, whatever
+ * it is, all of it counts as contradicted: no word of a worker's keeps a job from its end.
+ */
+export function describeArtifact(facts: ManifestFacts): Manifest {
+  try {
+    const manifest = buildManifest(facts);
+    const { error } = manifestSchema.safeParse(manifest);
+    if (!error && isStorableText(JSON.stringify(manifest))) return manifest;
+  } catch {
+    // As below.
+  }
+  const plain = buildManifest({ ...facts, result: {}, metrics: {}, table: null });
+  const contradiction = { field: "result", claimed: "all of it", measured: null };
+  return { ...plain, contradictions: [contradiction] };
+}
+
+/** In JSON, NUL and half a pair stand as escapes; a database takes neither. */
+const isStorableText = (json: string): boolean =>
+  !/(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/i.test(json);
 
 /** A manifest as spec.md 2.6 has it: the generic fields, and those of the artifact's type. */
-export function buildManifest(facts: ManifestFacts): Manifest {
+function buildManifest(facts: ManifestFacts): Manifest {
   const form = ARTIFACT_FORMS[facts.jobType];
   const { payload, result } = facts;
-  return {
-    artifact_type: form.type,
+  const claims = new Claims(result);
+  compareUris(facts, claims);
+  const fields = typeFields(facts, claims);
+  const generic = {
+    schema_version: "1.0" as const,
     artifact_id: facts.artifactId,
     kind: form.kind,
     created_at: facts.createdAt,
     created_by: facts.createdBy,
     user_id: facts.userId,
     source_jobs: [facts.jobId],
-    source_artifacts: [payload.dataset_id, payload.checkpoint_id].filter(isText),
+    source_artifacts: facts.sourceArtifacts.map(({ artifactId }) => artifactId),
     job_params: { ...payload, ...facts.params },
     base_model: text(payload.model) ?? text(payload.student_model) ?? null,
     dataset_used: text(payload.dataset_id) ?? text(payload.dataset_uri) ?? null,
-    git_commit: text(result.git_commit) ?? null,
+    git_commit: claims.take("git_commit", z.string()),
     metrics: { ...numbersOf(result.scores), ...numbersOf(facts.metrics) },
     cost_estimate_usd: facts.costUsd,
     notes: facts.notes ?? "",
     job_id: facts.jobId,
     attempt: facts.attempt,
     worker_id: facts.workerId,
+    ...(facts.pipeline ? { pipeline: facts.pipeline } : {}),
     files: facts.files,
-    // False: the worker names files that no configured store can see.
     verified: facts.files.length > 0,
-    ...typeFields(facts),
+    measured: [
+      ...(facts.files.length > 0 ? ["files"] : []),
+      ...(facts.table ? ["num_rows", "schema"] : []),
+      "cost_estimate_usd",
+    ],
+    contradictions: claims.contradictions,
   };
+  return { ...generic, ...fields };
 }
 
 /** What is known of an uploaded dataset; all of it measured, none of it claimed. */
@@ -66,22 +112,16 @@ export interface UploadFacts {
   createdBy: string;
   createdAt: string;
   name: string | null;
-  file: {
-    path: string;
-    sizeBytes: number;
-    sha256: string;
-    numRows: number;
-    columns: { name: string; dtype: string }[];
-  };
+  file: { path: string; sizeBytes: number; sha256: string; numRows: number; columns: Column[] };
 }
 
 /** The manifest of a dataset that no job made. */
 export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
-  const { type, kind } = ARTIFACT_FORMS.generate;
   return {
-    artifact_type: type,
+    artifact_type: "dataset",
+    schema_version: "1.0",
     artifact_id: facts.artifactId,
-    kind,
+    kind: ARTIFACT_FORMS.generate.kind,
     created_at: facts.createdAt,
     created_by: facts.createdBy,
     user_id: facts.userId,
@@ -96,56 +136,116 @@ export function buildUploadManifest({ file, ...facts }: UploadFacts): Manifest {
     notes: facts.name ?? "",
     files: [{ path: file.path, size_bytes: file.sizeBytes, sha256: file.sha256 }],
     verified: true,
+    measured: ["files", "num_rows", "schema"],
+    contradictions: [],
     num_rows: file.numRows,
     schema: { columns: file.columns },
     quality: {},
   };
 }
 
-function typeFields(facts: ManifestFacts): Manifest {
-  const { artifactId, payload, params, result } = facts;
+const count = z.int().min(0);
+const columnsClaim = z.object({
+  columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
+});
+
+function typeFields(facts: ManifestFacts, claims: Claims) {
+  const { artifactId, payload, params, table } = facts;
   switch (ARTIFACT_FORMS[facts.jobType].type) {
     case "dataset":
       return {
-        num_rows: result.num_rows ?? null,
-        schema: result.schema ?? { columns: [] },
-        quality: result.quality ?? {},
+        artifact_type: "dataset" as const,
+        ...(table
+          ? measuredTable(table, claims)
+          : {
+              num_rows: claims.take("num_rows", count),
+              schema: claims.take("schema", columnsClaim) ?? { columns: [] },
+            }),
+        quality: claims.entries("quality", (name) =>
+          Object.hasOwn(QUALITY, name) ? QUALITY[name as keyof typeof QUALITY] : z.unknown(),
+        ),
       };
-    case "checkpoint":
+    case "checkpoint": {
+      const given = new Claims({ ...params });
       return {
-        parameter_count: result.parameter_count ?? null,
-        architecture: result.architecture ?? null,
-        training_data: [payload.dataset_id].filter(isText),
-        training_steps: result.training_steps ?? null,
-        training_epochs: payload.epochs ?? null,
-        optimizer: result.optimizer ?? params.optimizer ?? null,
-        lr: result.lr ?? params.lr ?? null,
+        artifact_type: "checkpoint" as const,
+        parameter_count: claims.take("parameter_count", count),
+        architecture: claims.take("architecture", z.string()),
+        training_data: trainingData(facts),
+        training_steps: claims.take("training_steps", count),
+        training_epochs: count.safeParse(payload.epochs).data ?? null,
+        optimizer: claims.take("optimizer", z.string()) ?? given.take("optimizer", z.string()),
+        lr: claims.take("lr", z.number()) ?? given.take("lr", z.number()),
       };
+    }
     case "eval":
       return {
+        artifact_type: "eval" as const,
         eval_id: artifactId,
-        checkpoint_id: payload.checkpoint_id,
-        datasets: result.datasets ?? [payload.benchmark].filter(isText),
-        scores: result.scores ?? {},
+        checkpoint_id: text(payload.checkpoint_id) ?? null,
+        datasets:
+          claims.take("datasets", z.array(z.string())) ?? [payload.benchmark].filter(isText),
+        scores: claims.entries("scores", () => z.number()),
       };
     case "deployment":
       return {
+        artifact_type: "deployment" as const,
         deployment_id: artifactId,
-        checkpoint_id: payload.checkpoint_id,
-        inference_url: result.inference_url ?? null,
+        checkpoint_id: text(payload.checkpoint_id) ?? null,
+        inference_url: claims.take("inference_url", z.string()),
         status: "active",
-        scaling: result.scaling ?? { min_replicas: 1, max_replicas: 1 },
+        scaling: scalingOf(payload),
       };
   }
+}
+
+/** As the job asks for it; what it has later, the deployment tells. */
+function scalingOf(payload: Record<string, unknown>) {
+  const min = count.safeParse(payload.min_replicas).data ?? 1;
+  return {
+    min_replicas: min,
+    max_replicas: Math.max(min, count.safeParse(payload.max_replicas).data ?? 1),
+  };
+}
+
+function measuredTable(table: MeasuredTable, claims: Claims) {
+  const names = table.columns.map(({ name }) => name);
+  for (const { path, why } of table.unreadable) claims.contradict(`files.${path}`, "a table", why);
+  return {
+    num_rows: claims.settle("num_rows", table.numRows, (said) => said === table.numRows),
+    // What a type is called is a matter of words, so that only names contradict.
+    schema: claims.settle("schema", { columns: table.columns }, (said) => {
+      const { data } = columnsClaim.safeParse(said);
+      const claimed = data?.columns.map(({ name }) => name) ?? [];
+      return claimed.length === names.length && claimed.every((name) => names.includes(name));
+    }),
+  };
+}
+
+const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "report_uri"];
+
+/** A place in our store that a worker names must be in the artifact's own folder. */
+function compareUris({ jobType, artifactId, result, files }: ManifestFacts, claims: Claims): void {
+  const own = storeUri(artifactPrefix(jobType, artifactId));
+  for (const field of URI_FIELDS) {
+    const said = result[field];
+    if (files.length === 0 || !isText(said) || !said.startsWith("forge://")) continue;
+    if (!said.startsWith(own)) claims.contradict(field, said, own);
+  }
+}
+
+/** The datasets it was trained on; one that the registry doesn't know as the job names it. */
+function trainingData({ sourceArtifacts, payload }: ManifestFacts): string[] {
+  const known = sourceArtifacts.filter(({ isDataset }) => isDataset);
+  if (known.length > 0) return known.map(({ artifactId }) => artifactId);
+  return [payload.dataset_id].filter(isText);
 }
 
 function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function text(value: unknown): string | undefined {
-  return isText(value) ? value : undefined;
-}
+const text = (value: unknown): string | undefined => (isText(value) ? value : undefined);
 
 function numbersOf(value: unknown): Record<string, number> {
   if (typeof value !== "object" || value === null) return {};

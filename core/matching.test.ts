@@ -17,6 +17,7 @@ const queues = fc
       priority: fc.integer({ min: -1, max: 1 }),
       queuedAt: fc.integer({ min: 0, max: 9 }),
       jobType: fc.constantFrom("audit" as const, "train" as const),
+      avoid: fc.subarray(["w0", "w1", "w2"]),
       ...sizes,
     }),
     { maxLength: 20 },
@@ -86,7 +87,14 @@ test("tenants that ask for all of the shared workers get as many as each other",
   const each = fc.integer({ min: 5, max: 9 });
   fc.assert(
     fc.property(fc.tuple(each, each, each), (counts) => {
-      const any = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+      const any = {
+        jobType: "audit" as const,
+        gpuCount: 0,
+        gpuTokens: [],
+        memoryGb: 0,
+        tags: [],
+        avoid: [],
+      };
       const queue = TENANTS.flatMap((userId, at) =>
         Array.from({ length: counts[at] ?? 0 }, (_, n) => {
           const jobId = `${userId}_${n}`;
@@ -110,7 +118,14 @@ test("tenants that ask for all of the shared workers get as many as each other",
  * runs as soon as the large worker has served those who were in the queue before it.
  */
 test("a large job is not starved by small ones, however many come", () => {
-  const small = { jobType: "audit" as const, gpuCount: 1, gpuTokens: [], memoryGb: 40, tags: [] };
+  const small = {
+    jobType: "audit" as const,
+    gpuCount: 1,
+    gpuTokens: [],
+    memoryGb: 40,
+    tags: [],
+    avoid: [],
+  };
   const large = { ...small, gpuCount: 8 };
   const arrivals = fc.array(fc.array(fc.constantFrom(...TENANTS), { minLength: 2, maxLength: 6 }), {
     minLength: 40,

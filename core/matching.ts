@@ -9,7 +9,6 @@ export interface QueuedJob extends Requirements {
 }
 
 export interface FleetWorker extends Capabilities {
-  workerId: string;
   userId: string;
   /** Serves every tenant. */
   shared: boolean;
@@ -72,10 +71,8 @@ export function matchQueue(
 }
 
 /** Whether this worker may run this tenant's job, and can. */
-export const mayRun = (
-  job: Requirements & { userId: string },
-  worker: Omit<FleetWorker, "workerId">,
-): boolean => serves(worker, job.userId) && fits(job, worker);
+export const mayRun = (job: Requirements & { userId: string }, worker: FleetWorker): boolean =>
+  serves(worker, job.userId) && fits(job, worker);
 
 /** Whether a tenant's jobs may run on this worker at all. */
 export const serves = (

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_EPOCHS, MAX_ATTEMPTS } from "./constants";
 import { DATASET_URI } from "./dataset-uri";
+import { MAX_REPLICAS } from "./deployment-workflow";
 import { InvalidRequest } from "./errors";
 import type { JobType } from "./job-types";
 
@@ -14,6 +15,8 @@ const uri = z
   .describe(
     "s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root",
   );
+
+const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
 
 const dataset = { dataset_id: name.optional(), dataset_uri: uri.optional() };
 
@@ -30,7 +33,12 @@ const PAYLOAD_FIELDS = {
   distill: { ...dataset, teacher: name, student_model: name.optional() },
   train: { ...dataset, model: name, epochs: z.int().min(1).max(10_000).default(DEFAULT_EPOCHS) },
   evaluate: { checkpoint_id: name, benchmark: name.optional() },
-  deploy: { checkpoint_id: name, region: name.optional() },
+  deploy: {
+    checkpoint_id: name,
+    region: name.optional(),
+    min_replicas: replicas,
+    max_replicas: replicas,
+  },
 } as const satisfies Record<JobType, z.ZodRawShape>;
 
 /** Second names of payload fields (spec.md 2.2, the SDK variant), normalised to the first. */
@@ -64,7 +72,10 @@ const DOCUMENTED_FORMS: Record<JobType, z.ZodRawShape[]> = {
     { ...byUri, model_id: name, epochs },
   ],
   evaluate: [evaluate, { model_id: name, benchmark: evaluate.benchmark }],
-  deploy: [deploy, { model_id: name, region: deploy.region }],
+  deploy: [
+    deploy,
+    { model_id: name, region: deploy.region, min_replicas: replicas, max_replicas: replicas },
+  ],
 };
 
 const resourcesSchema = z
@@ -86,7 +97,7 @@ const resourcesSchema = z
 export type Resources = z.infer<typeof resourcesSchema>;
 
 /** What a submission may carry beside its payload (contract.md, Jobs). */
-const OPTION_FIELDS = {
+export const OPTION_FIELDS = {
   resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
   priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
   tags: z.array(z.string().regex(/\S/, "must not be empty").max(128)).max(32).default([]),
@@ -162,6 +173,7 @@ export function parseSubmission(
     if (parsed[field] !== undefined) payload[field] = parsed[field];
   }
   if (type === "distill" || type === "train") requireOneDataset(payload);
+  if (type === "deploy") requireOrder(payload);
   return { payload, ...optionsSchema.parse(parsed) };
 }
 
@@ -178,6 +190,12 @@ function renameAliases(type: JobType, body: unknown): unknown {
     renamed[field] = value;
   }
   return renamed;
+}
+
+function requireOrder({ min_replicas: min = 1, max_replicas: max }: Record<string, unknown>): void {
+  if (max === undefined || Number(min) <= Number(max)) return;
+  const message = `"min_replicas" (${min}) is more than "max_replicas" (${max})`;
+  throw new InvalidRequest(message, "min_replicas");
 }
 
 function requireOneDataset(payload: Record<string, unknown>): void {

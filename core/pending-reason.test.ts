@@ -7,7 +7,14 @@ import {
   type WaitingJob,
 } from "./pending-reason";
 
-const NEEDS = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+const NEEDS = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [],
+  avoid: [] as string[],
+};
 const job: WaitingJob = { ...NEEDS, jobId: "job_5", userId: "ann", priority: 0, queuedAt: 5 };
 
 const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
@@ -38,6 +45,17 @@ test("without any worker, or with another tenant's only", () => {
   expect(explainPending(job, [], [])).toMatchObject({ code: "no_worker" });
   const foreign = [worker({ userId: "bob", status: "idle", asks: true })];
   expect(explainPending(job, foreign, [])).toMatchObject({ code: "no_worker" });
+});
+
+test("a deployment waits for a worker that does not serve it yet", () => {
+  const again = { ...job, avoid: ["w"] };
+  expect(explainPending(again, [worker()], [])).toMatchObject({
+    code: "no_worker_fits",
+    requirement: { name: "worker", available: null },
+  });
+  expect(explainPending(again, [worker(), worker({ workerId: "v" })], [])).toMatchObject({
+    code: "workers_busy",
+  });
 });
 
 test.each([

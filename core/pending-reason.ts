@@ -145,10 +145,14 @@ const UNITS: Record<string, (needed: string | number) => string> = {
   memory_gb: (needed) => `${needed} GB of GPU memory`,
   tags: (needed) => `a worker tagged ${needed}`,
   job_type: (needed) => `a worker that takes ${needed} jobs`,
+  worker: (needed) => `${needed}`,
 };
 
 function unmetBy(worker: FleetMember, needs: Requirements): Unmet[] {
   const unmet: Unmet[] = [];
+  if (needs.avoid.includes(worker.workerId)) {
+    unmet.push({ name: "worker", needed: "a worker that does not serve it yet", available: null });
+  }
   if (worker.jobTypes && !worker.jobTypes.includes(needs.jobType)) {
     const available = worker.jobTypes.join(", ");
     unmet.push({ name: "job_type", needed: needs.jobType, available });

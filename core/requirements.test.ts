@@ -3,8 +3,16 @@ import { DEFAULT_JOB_POLICY as policy } from "./job-policy";
 import { JOB_TYPES } from "./job-types";
 import { fits, gpuTokens, requirementsOf, shapeOf } from "./requirements";
 
-const cpu = { jobTypes: null, gpuCount: 0, gpuTokens: ["cpu"], memoryGb: 0, tags: [] };
+const cpu = {
+  workerId: "w1",
+  jobTypes: null,
+  gpuCount: 0,
+  gpuTokens: ["cpu"],
+  memoryGb: 0,
+  tags: [],
+};
 const a100 = {
+  workerId: "w2",
   jobTypes: null,
   gpuCount: 1,
   gpuTokens: gpuTokens("NVIDIA A100-SXM4-80GB"),
@@ -45,6 +53,7 @@ test("a policy is a floor under what jobs ask for, and names a GPU type where th
     gpuTokens: ["a100"],
     memoryGb: 40,
     tags: ["eu"],
+    avoid: [],
   });
   const own = { gpu: 1, gpu_type: "H100", memory_gb: 80, tags: ["fast"] };
   expect(requirementsOf("audit", own, strict)).toEqual({
@@ -53,6 +62,7 @@ test("a policy is a floor under what jobs ask for, and names a GPU type where th
     gpuTokens: ["h100"],
     memoryGb: 80,
     tags: ["eu", "fast"],
+    avoid: [],
   });
 });
 
@@ -67,8 +77,10 @@ test("jobs of one shape fit the same workers", () => {
     { requiredKeys: [] },
   );
   const type = fc.constantFrom("audit" as const, "train" as const);
-  const job = fc.tuple(type, resources);
+  const avoid = fc.subarray(["w1", "w2"]);
+  const job = fc.tuple(type, resources, avoid);
   const workers = fc.record({
+    workerId: fc.constantFrom("w1", "w2"),
     jobTypes: fc.option(fc.subarray([...JOB_TYPES])),
     gpuCount: fc.integer({ min: 0, max: 4 }),
     gpuTokens: fc.subarray(["a100", "h100", "80gb"]),
@@ -76,8 +88,9 @@ test("jobs of one shape fit the same workers", () => {
     tags: fc.subarray(["eu", "us"]),
   });
   fc.assert(
-    fc.property(job, job, workers, ([typeA, a], [typeB, b], worker) => {
-      const [left, right] = [requirementsOf(typeA, a, policy), requirementsOf(typeB, b, policy)];
+    fc.property(job, job, workers, ([typeA, a, notA], [typeB, b, notB], worker) => {
+      const left = { ...requirementsOf(typeA, a, policy), avoid: notA };
+      const right = { ...requirementsOf(typeB, b, policy), avoid: notB };
       fc.pre(shapeOf("u", left) === shapeOf("u", right));
       expect(fits(left, worker)).toBe(fits(right, worker));
     }),

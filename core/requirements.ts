@@ -12,10 +12,13 @@ export interface Requirements {
   memoryGb: number;
   /** Tags that the worker must carry, all of them. */
   tags: string[];
+  /** Ids of workers that it must not go to, sorted. */
+  avoid: string[];
 }
 
 /** What a worker offers. */
 export interface Capabilities {
+  workerId: string;
   /** The job types that its owner lets run there; null: all. */
   jobTypes: string[] | null;
   gpuCount: number;
@@ -53,11 +56,13 @@ export function requirementsOf(
     gpuTokens: gpuType === undefined ? [] : gpuTokens(gpuType),
     memoryGb,
     tags: [...new Set([...(resources.tags ?? []), ...(rule.tags ?? [])])].sort(),
+    avoid: [],
   };
 }
 
 export function fits(needs: Requirements, worker: Capabilities): boolean {
   return (
+    !needs.avoid.includes(worker.workerId) &&
     (worker.jobTypes?.includes(needs.jobType) ?? true) &&
     worker.gpuCount >= needs.gpuCount &&
     worker.memoryGb >= needs.memoryGb &&
@@ -68,6 +73,7 @@ export function fits(needs: Requirements, worker: Capabilities): boolean {
 
 /** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
 export function shapeOf(userId: string, needs: Requirements): string {
-  const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags } = needs;
-  return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags]);
+  const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags, avoid } = needs;
+  const besides = avoid.length > 0 ? [avoid] : [];
+  return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...besides]);
 }

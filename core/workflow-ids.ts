@@ -1,5 +1,10 @@
+/** The signal that says: something changed in Postgres, look again. It carries nothing. */
+export const NUDGE_SIGNAL = "nudge";
+
 /** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
+export const pipelineWorkflowId = (pipelineId: string): string => `pipeline:${pipelineId}`;
+export const deploymentWorkflowId = (deploymentId: string): string => `deployment:${deploymentId}`;
 export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;
 
 /**

@@ -20,7 +20,8 @@ export interface Attempt {
   ended_at: string | null;
   outcome: string | null;
   error: string | null;
-  usage: Record<string, number> | null;
+  usage: Record<string, number | null> | null;
+  gpu_hours_measured: number | null;
 }
 
 export interface Answer<T = unknown> {

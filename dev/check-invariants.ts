@@ -22,7 +22,7 @@ async function main(): Promise<void> {
   const { config } = loadConfig(environment());
   const ctx = createContext(config, createLogger("warn"));
   try {
-    const violations = await checkInvariants({ ...ctx, storeDir: config.storeDir });
+    const violations = await checkInvariants(ctx);
     for (const violation of violations) process.stdout.write(`${violation}\n`);
     process.stdout.write(violations.length === 0 ? "I1-I7 hold\n" : "");
     process.exitCode = violations.length === 0 ? 0 : 1;

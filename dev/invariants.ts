@@ -1,43 +1,52 @@
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import type { Client } from "@temporalio/client";
-import { Decimal } from "decimal.js";
 import type pg from "pg";
-import { artifactPrefix, billingRecordKey } from "../core/artifacts";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
+import { presentBillingRecord } from "../core/billing/record";
 import type { JobType } from "../core/job-types";
-import { priceJob } from "../core/pricing";
+import type { Manifest } from "../core/manifest-schema";
 import { jobWorkflowId } from "../core/workflow-ids";
-import type { BillingRow } from "../infra/database/billing";
+import { recompute } from "../infra/billing/recompute";
+import type { BillingRow } from "../infra/database/billing-records";
 import { all } from "../infra/database/pool";
+import type { ObjectStore } from "../infra/store/object-store";
+import {
+  compareDeployments,
+  IMPOSSIBLE_DEPLOYMENTS,
+  recomputeAccruals,
+} from "./deployment-invariants";
 import { waitFor } from "./stack/wait";
 
 interface World {
   pool: pg.Pool;
   temporal: Client;
-  storeDir: string;
+  store: ObjectStore;
 }
 
 /**
- * Proves the invariants of design.md on a database at rest: no job is under way.
+ * Proves the invariants of design.md on a database at rest: no job is under way, but for one that waits
+ * to place a live deployment again.
  *
  * @returns one line for each violation; none is the proof.
  */
 export async function checkInvariants(world: World): Promise<string[]> {
   const found: string[] = [];
-  for (const [name, sql] of Object.entries(IMPOSSIBLE)) {
+  for (const [name, sql] of Object.entries({ ...IMPOSSIBLE, ...IMPOSSIBLE_DEPLOYMENTS })) {
     for (const row of await all(world.pool, sql)) found.push(`${name}: ${JSON.stringify(row)}`);
   }
   found.push(...(await recomputeBills(world)));
+  found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareFiles(world)));
   found.push(...(await compareWithTemporal(world)));
+  found.push(...(await compareDeployments(world.pool, world.temporal)));
   return found;
 }
 
 /** Each statement finds what must not be. */
 const IMPOSSIBLE: Record<string, string> = {
-  "I1 a job has not ended":
-    "select job_id, status from jobs where status not in ('completed', 'failed')",
+  "I1 a job has not ended": `select j.job_id, j.status from jobs j left join deployments d on d.deployment_id = j.deployment_id
+     where j.status not in ('completed', 'failed') and coalesce(d.status, 'stopped') = 'stopped'`,
   "I1 an ended job has a live attempt": `
     select job_id, attempt from attempts a join jobs j using (job_id)
     where a.state <> 'ended' and j.status in ('completed', 'failed')`,
@@ -46,11 +55,15 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from jobs left join billing_records b using (job_id)
     where status = 'completed' and b.job_id is null`,
   "I2 billed without being completed": `
-    select job_id from billing_records join jobs using (job_id)
-    where status <> 'completed' and error_code is distinct from 'cancelled'`,
+    select job_id from billing_records b join jobs using (job_id)
+    where status <> 'completed' and not exists (
+      select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)`,
   "I3 completed without exactly one manifest": `
     select job_id, count(a.manifest) from jobs left join artifacts a using (job_id)
-    where status = 'completed' group by job_id having count(a.manifest) <> 1`,
+    where status = 'completed' and deployment_id is null
+    group by job_id having count(a.manifest) <> 1`,
+  "I3 a job that placed a deployment again has an artifact of its own": `
+    select job_id from artifacts join jobs using (job_id) where deployment_id is not null`,
   "I3 a manifest of a job that failed": `
     select job_id from artifacts join jobs using (job_id)
     where status = 'failed' and manifest is not null`,
@@ -81,6 +94,33 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from artifacts a join jobs j using (job_id) where a.user_id <> j.user_id
     union all
     select job_id from billing_records b join jobs j using (job_id) where b.user_id <> j.user_id`,
+  "a pipeline is not over":
+    "select pipeline_id, status from pipelines where status in ('running', 'waiting_approval')",
+  "a pipeline's steps do not say how it ended": `
+    select p.pipeline_id, p.status, s.name, s.status as step from pipelines p
+    join pipeline_steps s using (pipeline_id)
+    where p.status = 'completed' and not s.optional and s.status <> 'completed'
+       or s.status in ('pending', 'waiting_approval', 'running')`,
+  "a pipeline has failed, and no step of it has": `
+    select pipeline_id from pipelines p where status = 'failed' and not exists (
+      select from pipeline_steps s where s.pipeline_id = p.pipeline_id and s.status = 'failed')`,
+  "a step is completed and its job is not, or the other way round": `
+    select s.pipeline_id, s.name, s.status, j.status as job from pipeline_steps s
+    left join jobs j using (job_id)
+    where s.status = 'completed' and j.status is distinct from 'completed'
+       or s.status in ('failed', 'cancelled') and j.status = 'completed'
+          and s.error_code is distinct from 'gate_failed'`,
+  "a step's job is another tenant's, or not of its kind, or of another step": `
+    select s.pipeline_id, s.name, j.job_id from pipeline_steps s
+    join pipelines p using (pipeline_id) join jobs j using (job_id)
+    where j.user_id <> p.user_id or j.job_type <> s.job_type
+       or not s.reused and (j.pipeline_id, j.pipeline_step) is distinct from (s.pipeline_id, s.name)`,
+  "a step was begun before what it needs had ended": `
+    select s.pipeline_id, s.name, before.name as needed from pipeline_steps s
+    join pipeline_steps before on before.pipeline_id = s.pipeline_id
+      and before.name = any(s.needs) and before.run = s.run and before.status <> 'skipped'
+    where s.began_at < before.ended_at`,
+  "a pipeline was not told something": "select pipeline_id from pipelines where told < asked",
   "a job's events do not end with its status": `
     select j.job_id, j.status, last.status as last_event from jobs j left join lateral (
       select status from job_events e where e.job_id = j.job_id order by event_id desc limit 1) last
@@ -98,15 +138,8 @@ const IMPOSSIBLE: Record<string, string> = {
 };
 
 async function recomputeBills({ pool }: World): Promise<string[]> {
-  const records = await all<BillingRow>(pool, "select * from billing_records");
-  return records.flatMap((record) => {
-    const bill = priceJob(record.job_type, record.metrics, record.rate_card, record.gpu_tokens);
-    const equal =
-      new Decimal(bill.totalCostUsd).equals(record.total_cost_usd) &&
-      isDeepStrictEqual(bill.unitCosts, record.unit_costs) &&
-      isDeepStrictEqual(bill.costBreakdown, record.cost_breakdown);
-    return equal ? [] : [`I2 a bill is not what its metrics and card give: ${record.job_id}`];
-  });
+  const { differences } = await recompute(pool);
+  return differences.map((difference) => `I2 ${difference}`);
 }
 
 interface FiledRow {
@@ -114,31 +147,47 @@ interface FiledRow {
   user_id: string;
   job_type: JobType;
   artifact_id: string;
-  manifest: unknown;
-  total_cost_usd: number;
+  manifest: Manifest;
+  deleted_at: Date | null;
 }
 
-async function compareFiles({ pool, storeDir }: World): Promise<string[]> {
+async function compareFiles({ pool, store }: World): Promise<string[]> {
   const rows = await all<FiledRow>(
     pool,
-    `select job_id, j.user_id, j.job_type, a.artifact_id, a.manifest, b.total_cost_usd
-     from jobs j join artifacts a using (job_id) join billing_records b using (job_id)
-     where j.status = 'completed'`,
+    `select job_id, j.user_id, j.job_type, a.artifact_id, a.manifest, a.deleted_at
+     from jobs j join artifacts a using (job_id) where j.status = 'completed'`,
   );
-  const read = async (key: string): Promise<unknown> =>
-    JSON.parse(await readFile(join(storeDir, key), "utf8"));
+  const read = async (key: string): Promise<unknown> => JSON.parse(await text(store.read(key)));
   const found: string[] = [];
   for (const row of rows) {
     const prefix = artifactPrefix(row.job_type, row.artifact_id);
     const manifest = await read(`${prefix}manifest.json`).catch(() => undefined);
-    if (!isDeepStrictEqual(manifest, row.manifest)) {
+    if (row.deleted_at === null && !isDeepStrictEqual(manifest, row.manifest)) {
       found.push(`I3 manifest.json differs from the registry: ${row.job_id}`);
     }
-    const bill = await read(billingRecordKey(row.user_id, row.job_id)).catch(() => undefined);
-    const total = (bill as { total_cost_usd?: number } | undefined)?.total_cost_usd;
-    if (total !== row.total_cost_usd) found.push(`I2 the billing file differs: ${row.job_id}`);
+    if (row.deleted_at === null && !(await hasItsFiles(store, prefix, row.manifest))) {
+      found.push(`I3 the files are not those that the manifest names: ${row.job_id}`);
+    }
+  }
+  const records = await all<BillingRow>(pool, "select * from billing_records");
+  for (const record of records) {
+    const file = await read(billingRecordKey(record.user_id, record.job_id)).catch(() => undefined);
+    if (!isDeepStrictEqual(file, presentBillingRecord(record))) {
+      found.push(`I2 the billing file differs from its row: ${record.job_id}`);
+    }
   }
   return found;
+}
+
+/** By name and size; that the bytes are the same, `forge artifacts verify` proves. */
+async function hasItsFiles(
+  store: ObjectStore,
+  prefix: string,
+  { files }: Pick<Manifest, "files">,
+): Promise<boolean> {
+  const stored = (await store.list(prefix)).filter(({ path }) => path !== MANIFEST_FILE);
+  const named = files.map(({ path, size_bytes: sizeBytes }) => ({ path, sizeBytes }));
+  return isDeepStrictEqual(stored, named);
 }
 
 /** I6: every workflow's end agrees with its job's, within 60 s. */

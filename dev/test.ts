@@ -16,7 +16,20 @@ interface Tally {
 /** Run when named only. */
 const SLOW_SUITES: Record<string, () => Promise<Tally>> = {
   // With it those whose short form runs every time.
-  slow: () => jest("slow", ["test/slow", "test/faults/handlers"], { FORGE_SLOW: "1" }),
+  slow: () =>
+    jest(
+      "slow",
+      [
+        "test/slow",
+        "test/faults/handlers",
+        "test/faults/pipelines",
+        "test/faults/billing",
+        "test/e2e/large-",
+      ],
+      {
+        FORGE_SLOW: "1",
+      },
+    ),
 };
 
 /** Each file has a stack of its own, and mostly waits: on two cores two of them are no slower than one. */
@@ -54,6 +67,7 @@ async function main(): Promise<void> {
     await pythonEnvironment(say, ["runtime", "train"]);
   }
   if (chosen.includes("e2e")) {
+    await pythonEnvironment(say, ["sdk"]);
     if (canHaveS3Server()) await s3Binary(say);
     else say("There is no Go here to build an S3 server with: tests against one are left out");
   }
@@ -153,13 +167,13 @@ async function jest(
 }
 
 async function python(): Promise<Tally> {
-  const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests"]);
-  const sources = ["agent", "compute", "dev/sample-data"];
+  const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
+  const sources = ["agent", "compute", "sdk/python", "dev/sample-data"];
   const tally = await checks(
     [
       ["-m", "ruff", "check", ...sources],
       ["-m", "ruff", "format", "--check", ...sources],
-      ["-m", "mypy", "agent/src", "compute/src", "dev/sample-data"],
+      ["-m", "mypy", "agent/src", "compute/src", "sdk/python/src", "dev/sample-data"],
     ],
     interpreter,
   );

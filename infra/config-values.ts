@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job-policy";
 import { JOB_TYPES } from "../core/job-types";
-import { AddressPolicy } from "./ssh/addresses";
+import { AddressPolicy } from "./net/address-policy";
 
 const json = z
   .string()
@@ -21,14 +21,20 @@ export const environmentJson = json.pipe(
   z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
 );
 
+export const networksOf = (given = ""): string[] =>
+  given
+    .split(",")
+    .map((network) => network.trim())
+    .filter((network) => network !== "");
+
 /** Networks, comma-separated; what is none is refused by name. */
 export function readAddressPolicy(
   given: string | undefined,
   context: z.core.$RefinementCtx<string | undefined>,
+  refused?: string[],
 ): AddressPolicy {
-  const networks = (given ?? "").split(",").map((network) => network.trim());
   try {
-    return new AddressPolicy(networks.filter((network) => network !== ""));
+    return new AddressPolicy(networksOf(given), refused);
   } catch (error) {
     context.issues.push({ code: "custom", message: (error as Error).message, input: given });
     return z.NEVER;

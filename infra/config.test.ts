@@ -8,7 +8,7 @@ test("defaults are the contract's constants", () => {
     assignmentTimeoutS: 15,
     deafAfterS: 180,
   });
-  expect(config.jobs).toMatchObject({ timeoutS: 604_800, cancelGraceS: 20, billsCancelled: false });
+  expect(config.jobs).toMatchObject({ timeoutS: 604_800, cancelGraceS: 20 });
   expect(config.jobs.policy).toMatchObject({ train: { gpu: 1 }, audit: {} });
   expect(config.http).toMatchObject({ port: 8080, maxBodyBytes: 1_048_576 });
   expect(unknown).toEqual([]);
@@ -43,5 +43,29 @@ test("an unknown FORGE_ name is reported", () => {
 });
 
 test("every variable has a line of its own", () => {
-  for (const line of describeVariables()) expect(line).toMatch(/^[A-Z_]+ {2}.+ \(default .+\)$/);
+  for (const line of describeVariables()) expect(line).toMatch(/^[A-Z0-9_]+ {2}.+ \(default .+\)$/);
+});
+
+const STRIPE = { FORGE_BILLING_EXPORT: "stripe", FORGE_STRIPE_API_KEY: "sk_test_1" };
+
+test("usage is told to nobody, unless it is said to whom", () => {
+  expect(loadConfig({}).config.billingExport).toEqual({ intervalS: 60, to: { name: "none" } });
+  expect(loadConfig(STRIPE).config.billingExport.to).toEqual({
+    name: "stripe",
+    apiKey: "sk_test_1",
+    meterEvent: "forge_usage",
+    apiUrl: "https://api.stripe.com",
+  });
+});
+
+test.each([
+  ["FORGE_STRIPE_API_KEY", { ...STRIPE, FORGE_STRIPE_API_KEY: "" }],
+  ["FORGE_STRIPE_API_KEY", { ...STRIPE, FORGE_STRIPE_API_KEY: "sk_test_secret word" }],
+  ["FORGE_STRIPE_API_URL", { ...STRIPE, FORGE_STRIPE_API_URL: "https://host/path" }],
+  ["FORGE_STRIPE_API_URL", { ...STRIPE, FORGE_STRIPE_API_URL: "https://user:word@host" }],
+  ["FORGE_BILLING_EXPORT", { FORGE_BILLING_EXPORT: "paypal" }],
+])("%s is named when it is wrong, without its value", (name, env) => {
+  const load = (): unknown => loadConfig(env);
+  expect(load).toThrow(name);
+  expect(load).not.toThrow(/secret word|user:word/);
 });

@@ -1,6 +1,10 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { environmentJson, policyJson, policyOf, readAddressPolicy } from "./config-values";
+import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
+import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
+import { policyJson, policyOf } from "./config-values";
+import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
+import { STORE_VARIABLES, storeOf } from "./store-config";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>
@@ -31,10 +35,9 @@ const variables = {
     .default(20)
     .describe("most database connections of one process"),
   FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest a statement may take, in seconds"),
-  FORGE_STORE_DIR: z
-    .string()
-    .optional()
-    .describe("directory of the local object store; default FORGE_HOME/store"),
+  ...STORE_VARIABLES,
+  ...DEPLOYMENT_VARIABLES,
+  ...BILLING_VARIABLES,
   FORGE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
@@ -59,57 +62,20 @@ const variables = {
   FORGE_DEAF_AFTER_S: seconds(180).describe(
     "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
   ),
-  FORGE_BILL_CANCELLED: flag(false).describe("whether a cancelled job's usage is billed"),
+  ...BILLING_VARIABLES,
   FORGE_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
     .describe("where machines that are set up over SSH reach this API"),
-  FORGE_SSH_KEY_DIR: z
-    .string()
-    .optional()
-    .describe(
-      "directory of the SSH keys to set up workers with: a folder for each user_id, and an admin may " +
-        "use all; default FORGE_HOME/ssh",
-    ),
-  FORGE_SSH_ALLOW: z
-    .string()
-    .optional()
-    .transform(readAddressPolicy)
-    .describe(
-      "networks that SSH may connect to, comma-separated, like 10.0.0.0/8; without it all but this " +
-        "machine and its link",
-    ),
-  FORGE_COMPUTE_REPOSITORY: z
-    .string()
-    .regex(/^[^-\s]\S*$/)
-    .optional()
-    .describe("git URL that workers set up over SSH fetch agent and handlers from"),
-  FORGE_COMPUTE_REF: z
-    .string()
-    .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/)
-    .default("main")
-    .describe("its branch, tag or commit"),
-  FORGE_BOOTSTRAP_DIR: z
-    .string()
-    .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)
-    .default(".forge-worker")
-    .describe("directory on such a worker, from its user's home"),
-  FORGE_MAX_BOOTSTRAPS_PER_TENANT: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(10)
-    .describe("workers of one tenant that may be set up at once"),
-  FORGE_BOOTSTRAP_READY_S: seconds(120).describe(
-    "an agent that was just started there must be heard within, in seconds",
-  ),
-  FORGE_BOOTSTRAP_ENV: environmentJson.describe(
-    "further environment variables of such a worker's agent, as a JSON object",
-  ),
+  ...BOOTSTRAP_VARIABLES,
   FORGE_JOB_POLICY: policyJson.describe(
     'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
       '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
   ),
+  FORGE_SWEEP_AFTER_S: seconds(300).describe(
+    "what the attempts of a job have left is removed when it has ended for longer, in seconds",
+  ),
+  FORGE_SWEEP_INTERVAL_S: seconds(30).describe("how often that is looked for, in seconds"),
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
@@ -180,12 +146,19 @@ const variables = {
     .positive()
     .default(256 * 1024)
     .describe("largest job result, in bytes"),
+  FORGE_PREVIEW_CACHE_BYTES: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(4 * 1024 * 1024 * 1024)
+    .describe("most bytes of other stores' files that are kept for previews, below FORGE_HOME"),
+  FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe("longest a preview may take, in seconds"),
 };
 
 /** Read by the embedded stack and the demo, so known here too. */
 const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
 
-const schema = z.object(variables).transform((env) => ({
+const schema = z.object(variables).transform((env, context) => ({
   home: resolve(env.FORGE_HOME),
   http: {
     /** Where workers reach the API: other machines, so nothing that could be guessed. */
@@ -216,7 +189,10 @@ const schema = z.object(variables).transform((env) => ({
     poolSize: env.FORGE_DATABASE_POOL,
     timeoutMs: env.FORGE_DATABASE_TIMEOUT_S * 1000,
   },
-  storeDir: resolve(env.FORGE_STORE_DIR ?? `${env.FORGE_HOME}/store`),
+  store: storeOf(env),
+  deployments: deploymentsOf(env),
+  billing: billingOf(env),
+  billingExport: billingExportOf(env, context),
   logLevel: env.FORGE_LOG_LEVEL,
   temporal: {
     address: env.TEMPORAL_ADDRESS,
@@ -236,20 +212,13 @@ const schema = z.object(variables).transform((env) => ({
     maxLogBytes: env.FORGE_MAX_LOG_BYTES,
     policy: policyOf(env.FORGE_JOB_POLICY, env.FORGE_TRAIN_NEEDS_GPU),
     cancelGraceS: env.FORGE_CANCEL_GRACE_S,
-    billsCancelled: env.FORGE_BILL_CANCELLED,
     strictReferences: env.FORGE_STRICT_REFERENCES,
   },
-  ssh: {
-    keyDir: resolve(env.FORGE_SSH_KEY_DIR ?? `${env.FORGE_HOME}/ssh`),
-    addresses: env.FORGE_SSH_ALLOW,
-  },
-  bootstrap: {
-    repository: env.FORGE_COMPUTE_REPOSITORY,
-    repositoryRef: env.FORGE_COMPUTE_REF,
-    remoteDir: env.FORGE_BOOTSTRAP_DIR,
-    environment: env.FORGE_BOOTSTRAP_ENV,
-    readyTimeoutS: env.FORGE_BOOTSTRAP_READY_S,
-    maxPerTenant: env.FORGE_MAX_BOOTSTRAPS_PER_TENANT,
+  ...bootstrapOf(env),
+  sweep: { afterS: env.FORGE_SWEEP_AFTER_S, intervalS: env.FORGE_SWEEP_INTERVAL_S },
+  preview: {
+    cacheBytes: env.FORGE_PREVIEW_CACHE_BYTES,
+    timeoutMs: env.FORGE_PREVIEW_TIMEOUT_S * 1000,
   },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));

@@ -1,14 +1,15 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
-import { DEFAULT_RATE_CARD, type RateCard } from "../core/pricing";
 import type { Config } from "./config";
 import { createPool } from "./database/pool";
 import { ParkingLot } from "./http/parking";
 import type { Logger } from "./logger";
 import { Signals } from "./signals";
-import { LocalStore } from "./store/local-store";
 import type { ObjectStore } from "./store/object-store";
+import { openStore } from "./store/open-store";
+import { TenantStores } from "./store/tenant-stores";
 import { createTemporalClient } from "./temporal";
+import { Turns } from "./turns";
 
 /** Monotonic time: for measuring waits, never for stored times, which are the database's. */
 interface Clock {
@@ -23,10 +24,13 @@ export interface Context {
   pool: pg.Pool;
   temporal: Client;
   store: ObjectStore;
+  /** Buckets of the tenants' own. */
+  tenantStores: TenantStores;
   signals: Signals;
   /** Requests that wait for something to happen. */
   parking: ParkingLot;
-  rateCard: RateCard;
+  /** By tenant: submissions under a budget are judged one after the other. */
+  budgetTurns: Turns;
 }
 
 export function createContext(
@@ -51,10 +55,11 @@ export function createContext(
     clock: { nowMs: () => performance.now() },
     pool,
     temporal: createTemporalClient(config.temporal),
-    store: new LocalStore(config.storeDir),
+    store: openStore(config.store),
+    tenantStores: new TenantStores(config.store.tenants.buckets, config.store.tenants.addresses),
     signals,
     parking: new ParkingLot(pool, signals, config.http.maxParked, logger),
-    rateCard: DEFAULT_RATE_CARD,
+    budgetTurns: new Turns(),
     ...overrides,
   };
 }

@@ -39,6 +39,10 @@ interface SignalEvents {
   revoked: [keyIds: string[]];
   /** A commit left something to tell Temporal. Heard in this process only: it holds the lease. */
   outbox: [row: OutboxRow];
+  /** A pipeline's workflow has something to hear. In this process only, for the same reason. */
+  pipeline: [pipelineId: string];
+  /** A commit left something for this deployment's workflow to look at. */
+  deployment: [deploymentId: string];
   /** Signals of other processes may have been missed. */
   reconnected: [];
 }

@@ -1,32 +1,15 @@
-import {
-  ApplicationFailure,
-  CancellationScope,
-  log,
-  proxyActivities,
-  proxyLocalActivities,
-} from "@temporalio/workflow";
+import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
 import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/job-workflow";
 import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/states";
 import { attemptActivityId } from "../core/workflow-ids";
+import { quick, regular, reliably, untilItWorks } from "./reliably";
 
-/**
- * Activities here fail only when Postgres or the store is away, so they are tried until it is back, and
- * no error type is exempt: a job must not end because we could not write how it ended.
- */
-const untilItWorks = {
-  initialInterval: "500ms",
-  backoffCoefficient: 2,
-  maximumInterval: "10s",
-} as const;
-
-const regular = proxyActivities<Activities>({ startToCloseTimeout: "10m", retry: untilItWorks });
-
-/** A quick try inside the workflow task. It gives up soon: each failing one grows the history. */
-const quick = proxyLocalActivities<Activities>({
-  startToCloseTimeout: "5s",
-  scheduleToCloseTimeout: "5s",
-  retry: { initialInterval: "200ms", maximumAttempts: 3 },
+/** Files may have to be read for hours; a process that dies meanwhile shows by its silence. */
+const unhurried = proxyActivities<Activities>({
+  startToCloseTimeout: "24h",
+  heartbeatTimeout: "30s",
+  retry: untilItWorks,
 });
 
 /**
@@ -58,6 +41,9 @@ async function handOnCancel({ jobId, requestId }: JobWorkflowInput): Promise<voi
 }
 
 async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
+  if (input.fromStep && !(await reliably((activities) => activities.insertStepJob(input)))) {
+    return { status: "failed", code: "cancelled" };
+  }
   for (let attempt = 1; ; attempt++) {
     const job = { jobId: input.jobId, attempt, requestId: input.requestId };
     if (attempt > 1) await regular.queueAttempt(job);
@@ -79,11 +65,14 @@ async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
   }
 }
 
-/** Completed from outside, by an id of its own; a queue may be long, so it never times out. */
+/**
+ * Completed from outside, by an id of its own. A queue may be long, so it is begun again for as long as it
+ * takes, and looks again each time: whoever was killed before it had looked once is not waited for.
+ */
 async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
   const { awaitAttempt } = proxyActivities<Activities>({
     activityId: attemptActivityId(job.attempt),
-    startToCloseTimeout: "3650 days",
+    startToCloseTimeout: "1h",
     retry: untilItWorks,
     summary: `attempt ${job.attempt}`,
   });
@@ -97,15 +86,11 @@ async function finish(job: AttemptInput): Promise<void> {
   try {
     await quick.finishJob(job);
   } catch {
-    await regular.finishJob(job);
+    await unhurried.finishJob(job);
   }
 }
 
 async function fail(job: AttemptInput, end: AttemptEnd): Promise<JobEnd> {
   const input = { ...job, code: errorCodeOf(end) };
-  try {
-    return await quick.failJob(input);
-  } catch {
-    return await regular.failJob(input);
-  }
+  return await reliably((activities) => activities.failJob(input));
 }

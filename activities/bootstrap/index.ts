@@ -17,7 +17,7 @@ import {
 import { createKey, revokeKey } from "../../infra/database/keys";
 import { transaction } from "../../infra/database/transaction";
 import { lockWorker } from "../../infra/database/workers";
-import { SshRefused } from "../../infra/ssh/refused";
+import { ConnectionRefused } from "../../infra/net/refused";
 import { StepLog } from "./step-log";
 
 /** A server that dies is noticed after the workflow's heartbeat time-out, which is several of these. */
@@ -76,7 +76,9 @@ export function createBootstrapActivities(ctx: Context) {
         while (!(await isHeard(ctx.pool, worker.worker_id))) {
           if (ctx.clock.nowMs() > deadline) {
             await tellAgentLog(ctx, { worker, log, signal });
-            throw new SshRefused(`the agent was started, but not heard for ${readyTimeoutS} s`);
+            throw new ConnectionRefused(
+              `the agent was started, but not heard for ${readyTimeoutS} s`,
+            );
           }
           await sleep(LISTEN_MS, undefined, { signal });
         }
@@ -142,7 +144,7 @@ async function step(
     const message = error instanceof Error ? error.message : String(error);
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
     // What the machine said stays out of histories.
-    if (error instanceof SshRefused) {
+    if (error instanceof ConnectionRefused) {
       throw ApplicationFailure.nonRetryable("refused; the worker says why", NOT_RETRYABLE);
     }
     throw ApplicationFailure.retryable("failed; the worker says why");

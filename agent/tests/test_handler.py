@@ -69,7 +69,14 @@ def test_outputs_are_files_with_names_that_can_be_sent(folder: HandlerFolder) ->
     (folder.output / "deep").mkdir()
     (folder.output / "deep" / "a").touch()
     (folder.output / "link").symlink_to("/etc/passwd")
-    assert folder.outputs() == [folder.output / "deep" / "a"]
+    (folder.output / "Manifest.JSON").write_text("{}")
+    (folder.output / "deep" / "manifest.json").write_text("{}")
+    below = folder.output / "deep"
+    assert folder.outputs() == [below / "a", below / "manifest.json"]
+    (below / "manifest.json").rename(below / "back\\slash")
+    with pytest.raises(HandlerFailed, match="backslash"):
+        folder.outputs()
+    (below / "back\\slash").unlink()
     (folder.output / os.fsdecode(b"caf\xe9")).touch()
     with pytest.raises(HandlerFailed, match="must be UTF-8"):
         folder.outputs()

@@ -1,5 +1,6 @@
 """What a slot does with the control plane's commands."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -37,3 +38,43 @@ def test_a_job_is_stopped_by_commands_about_this_attempt_of_it(
     slot._lease = lease = Lease(handed_job(attempt=2), "w")
     slot._obey(command)
     assert lease.why_stopped == why
+
+
+class _Served:
+    """Deployments of a slot, as far as its heartbeat and its commands look at them."""
+
+    def __init__(self) -> None:
+        self.stopped: list[str] = []
+        self.has_stopped = threading.Event()
+
+    def describe(self) -> list[dict[str, object]]:
+        return [
+            {"deployment_id": "dep_1", "healthy": True},
+            {"deployment_id": "dep_2", "healthy": False},
+        ]
+
+    def stop(self, deployment_id: str) -> None:
+        self.stopped.append(deployment_id)
+        self.has_stopped.set()
+
+
+def test_a_heartbeat_names_what_is_served_and_what_of_it_does_not_answer(
+    slot: Slot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slot, "_deployments", _Served())
+    beat = slot._describe_beat()
+    assert beat["deployments"] == ["dep_1", "dep_2"]
+    assert beat["unhealthy_deployments"] == ["dep_2"]
+
+
+def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
+    slot: Slot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is about what was served before; the job replaces that anyway."""
+    served = _Served()
+    monkeypatch.setattr(slot, "_deployments", served)
+    slot._lease = Lease(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
+    slot._obey({"type": "stop_deployment", "deployment_id": "dep_1"})
+    slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
+    assert served.has_stopped.wait(5)
+    assert served.stopped == ["dep_2"]

@@ -145,3 +145,67 @@ def test_every_request_says_which_attempt_it_is_for(
     upload(control_plane, lease, URL, path)
     assert server.requests[0].path == f"{URL}?worker_id=w&attempt=1"
     assert server.requests[0].headers["x-service-api-key"] == "the-worker-key"
+
+
+@pytest.mark.parametrize("refusals", [0, 1, 2])
+def test_a_file_goes_past_the_control_plane_where_the_store_takes_it(
+    server: ScriptedServer,
+    control_plane: ControlPlane,
+    lease: Lease,
+    tmp_path: Path,
+    refusals: int,
+) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(bytes(range(256)) * 17)
+    keeper = Keeper({})
+    headers = {"x-amz-checksum": "c", "content-length": str(path.stat().st_size)}
+    signed = {"url": f"{server.url}/bucket/x?signature=s", "headers": headers}
+    refused = 0
+
+    def script(request: Request) -> Answer:
+        nonlocal refused
+        if request.path.startswith("/bucket/"):
+            assert "x-service-api-key" not in request.headers
+            assert request.headers["x-amz-checksum"] == "c"
+            if refused < refusals:
+                refused += 1
+                return Answer(403, b"<Error/>")
+            keeper.bytes = request.body
+            return Answer(200, b"")
+        answer = keeper(request)
+        if keeper.bytes or keeper.is_complete:
+            return answer
+        return as_json({"received": 0, "complete": False, "upload": signed}, 202)
+
+    server.script = script
+    upload(control_plane, lease, URL, path)
+    assert keeper.bytes == path.read_bytes()
+    assert keeper.is_complete
+    parts = [r for r in server.requests if "-" in r.headers.get("content-range", "")]
+    assert bool(parts) == (refusals == 2)
+
+
+@pytest.mark.parametrize("answer", [Answer(403, b"<Error/>"), Answer(500, b""), None])
+def test_what_can_not_be_read_at_its_store_is_read_through_the_control_plane(
+    server: ScriptedServer,
+    control_plane: ControlPlane,
+    lease: Lease,
+    tmp_path: Path,
+    answer: Answer | None,
+) -> None:
+    def script(request: Request) -> Answer:
+        if not request.path.startswith("/bucket/"):
+            return Answer(200, b"content")
+        if answer is None:
+            raise Cut
+        return answer
+
+    server.script = script
+    file = {
+        "url": f"{server.url}/bucket/x?signature=s",
+        "fallback_url": URL,
+        "size_bytes": 7,
+        "sha256": hashlib.sha256(b"content").hexdigest(),
+    }
+    download(control_plane, lease, file, tmp_path / "x")
+    assert (tmp_path / "x").read_bytes() == b"content"

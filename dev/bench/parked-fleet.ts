@@ -1,90 +1,125 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SimulatedFleet } from "../simulator/fleet";
 import { checkoutRoot } from "../stack/paths";
 import type { Stack } from "../stack/stack";
+import { quantile } from "./hand-out-latency";
 
-/** What a process takes, over some seconds. */
+/** What a process takes. */
 export interface Load {
+  /** Of a core, over some seconds, before anybody has come. */
+  idleShare: number;
+  /** The same with the fleet. */
   cpuShare: number;
   rssMb: number;
 }
 
+export interface Loads {
+  forge: Load;
+  bare: Load;
+}
+
+export interface FleetScale {
+  workers: number;
+  windows: number;
+  /** A multiple of the heartbeats' five, so that each worker is heard as often in each window. */
+  windowS: number;
+}
+
 const HEARTBEAT_MS = 5_000;
 const WAIT_S = 50;
-const TICKS_PER_S = 100;
+const SETTLE_MS = 2_000;
+const IDLE_WINDOWS = 3;
+/** So long is the longest pause of a loop that runs all the time. */
+const IDLE_WINDOW_MS = 2_000;
 
-/** CPU time of a process so far, in seconds. */
+/** CPU time of a process so far, in seconds: of each thread in ns, where the process has it in steps of 10 ms. */
 function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_S;
+  const threads = `/proc/${pid}/task`;
+  const times = readdirSync(threads).map((thread) =>
+    Number(readFileSync(join(threads, thread, "schedstat"), "utf8").split(" ")[0]),
+  );
+  return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
 }
 
 function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
 }
 
-/** What a server takes with so many workers parked and heartbeating every five seconds. */
-async function measure(
-  apiUrl: string,
-  key: string,
-  pid: number,
-  workers: number,
-  seconds: number,
-): Promise<Load> {
-  const fleet = new SimulatedFleet(
-    { normal: workers },
-    { apiUrl, workerKey: key, heartbeatMs: HEARTBEAT_MS, waitS: WAIT_S, workMs: 0, silenceMs: 0 },
-  );
-  await fleet.start();
-  // What its start cost is over.
-  await sleep(2_000);
-  const before = cpuSeconds(pid);
-  await sleep(seconds * 1000);
-  const load = { cpuShare: (cpuSeconds(pid) - before) / seconds, rssMb: rssMb(pid) };
-  await fleet.stop();
-  return load;
+/** What share of a core each of these processes takes for so long. */
+async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
+  const before = pids.map(cpuSeconds);
+  const began = performance.now();
+  await sleep(forMs);
+  const tookS = (performance.now() - began) / 1000;
+  return pids.map((pid, at) => (cpuSeconds(pid) - (before[at] ?? 0)) / tookS);
 }
 
-const meanOf = (loads: Load[]): Load => ({
-  cpuShare: loads.reduce((sum, load) => sum + load.cpuShare, 0) / loads.length,
-  rssMb: loads.reduce((sum, load) => sum + load.rssMb, 0) / loads.length,
-});
+/** What they take while nobody asks. The median: a fresh process once collects the garbage of its start. */
+async function idleShares(pids: number[]): Promise<number[]> {
+  const windows: number[][] = [];
+  while (windows.length < IDLE_WINDOWS) windows.push(await cpuShares(pids, IDLE_WINDOW_MS));
+  return pids.map((_, at) =>
+    quantile(
+      windows.map((shares) => shares[at] ?? 0),
+      0.5,
+    ),
+  );
+}
 
 /**
- * Forge against a bare server, in turns, with the same workers. Forge is a process that serves the API and
- * nothing else, as there is one where there are a thousand workers; its Temporal worker is another.
+ * Forge against a bare server, each with as many workers parked and heartbeating every five seconds. Both
+ * are measured at one time: what else the machine does meanwhile falls on both. Forge is a process that
+ * serves the API and nothing else, as there is one where there are a thousand workers; its Temporal worker
+ * is another.
  *
  * @param apiUrl where the last of the stack's other servers listens.
+ * @returns what they took in each of the windows.
  */
 export async function measureParkedFleet(
   stack: Stack,
   apiUrl: string,
-  workers: number,
-  seconds: number,
-  rounds: number,
-): Promise<{ forge: Load; bare: Load }> {
+  { workers, windows, windowS }: FleetScale,
+): Promise<Loads[]> {
   const server = spawn(process.execPath, [join(checkoutRoot(), "dist/dev/bench/bare-server.js")], {
     stdio: ["ignore", "pipe", "inherit"],
   });
+  const fleets: SimulatedFleet[] = [];
+  const park = async (url: string, workerKey: string): Promise<void> => {
+    const fleet = new SimulatedFleet(
+      { normal: workers },
+      { apiUrl: url, workerKey, heartbeatMs: HEARTBEAT_MS, waitS: WAIT_S, workMs: 0, silenceMs: 0 },
+    );
+    fleets.push(fleet);
+    await fleet.start();
+  };
   try {
-    const port = await firstLine(server);
-    const bareUrl = `http://127.0.0.1:${port}`;
-    const pid = stack.otherServers.at(-1)?.pid ?? 0;
-    const loads: { forge: Load; bare: Load }[] = [];
-    for (let round = 0; round < rounds; round++) {
-      const bare = await measure(bareUrl, "k", server.pid ?? 0, workers, seconds);
-      const forge = await measure(apiUrl, stack.keys.workerKey, pid, workers, seconds);
-      loads.push({ forge, bare });
+    const bareUrl = `http://127.0.0.1:${await firstLine(server)}`;
+    const forgePid = stack.otherServers.at(-1)?.pid ?? 0;
+    const barePid = server.pid ?? 0;
+    const pids = [forgePid, barePid];
+    await sleep(SETTLE_MS);
+    const idle = await idleShares(pids);
+    await park(bareUrl, "k");
+    await park(apiUrl, stack.keys.workerKey);
+    // What their start cost is over, and each has heartbeat once.
+    await sleep(HEARTBEAT_MS + SETTLE_MS);
+    const loads: Loads[] = [];
+    while (loads.length < windows) {
+      const taken = await cpuShares(pids, windowS * 1000);
+      const load = (pid: number, at: number): Load => ({
+        idleShare: idle[at] ?? 0,
+        cpuShare: taken[at] ?? 0,
+        rssMb: rssMb(pid),
+      });
+      loads.push({ forge: load(forgePid, 0), bare: load(barePid, 1) });
     }
-    return {
-      forge: meanOf(loads.map((load) => load.forge)),
-      bare: meanOf(loads.map((load) => load.bare)),
-    };
+    return loads;
   } finally {
+    await Promise.all(fleets.map((fleet) => fleet.stop()));
     server.kill();
   }
 }

@@ -7,6 +7,8 @@ import {
   Worker,
 } from "@temporalio/worker";
 import { createActivities } from "../../activities";
+import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
+import { NO_USAGE } from "../../core/billing/usage";
 import { JOB_WORKFLOW } from "../../core/job-workflow";
 import { shapeOf } from "../../core/requirements";
 import { jobWorkflowId } from "../../core/workflow-ids";
@@ -20,7 +22,14 @@ import { LOCAL_USER } from "../stack/secrets";
 
 const TASK_QUEUE = "bench";
 const IN_FLIGHT = 50;
-const NO_NEEDS = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+const NO_NEEDS = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [],
+  avoid: [],
+};
 
 export interface WorkflowCost {
   bareMs: number;
@@ -122,7 +131,8 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     maxAttempts: 3,
     requirements: NO_NEEDS,
     shape: shapeOf(LOCAL_USER, NO_NEEDS),
-    rateCard: ctx.rateCard,
+    rateCard: DEFAULT_RATE_CARD,
+    expectedCostUsd: null,
     requestId: "bench",
     outputIds: { dataset_id: artifactId },
     leaseS: 3600,
@@ -153,13 +163,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     outcome: "completed",
     result: { dataset_id: artifactId },
     metrics: {},
-    usage: {
-      gpu_hours: 0,
-      tokens_generated: 0,
-      rows_processed: 1000,
-      samples_evaluated: 0,
-      deployment_lifetime_days: 0,
-    },
+    usage: { ...NO_USAGE, rows_processed: 1000 },
     leaseS: 3600,
   });
   return jobId;

@@ -1,6 +1,7 @@
-import { readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { documentOfServer } from "../../bin/routes";
+import { manifestJsonSchemas } from "../../core/manifest-json-schema";
 import { loadConfig } from "../../infra/config";
 import { closeContext, createContext } from "../../infra/context";
 import type { OpenApiDocument } from "../../infra/http/openapi";
@@ -8,17 +9,18 @@ import { createLogger } from "../../infra/logger";
 import { checkoutRoot } from "../stack/paths";
 import { findBreakingChanges } from "./breaking-changes";
 
-/** The committed copy: what clients were written for. */
-const COPY = join(checkoutRoot(), "docs", "openapi.json");
+/** The committed copies: what clients were written for. */
+const DOCS = join(checkoutRoot(), "docs");
+const DOCUMENT = "openapi.json";
 
 /**
- * `npm run openapi`: says what has changed against the committed copy, and fails if anything has.
- * `-- --write` writes the copy anew; where that would break clients, only with `--breaking` beside it.
+ * `npm run openapi`: says what has changed against the committed copies, of the document and of the
+ * manifests' schemas, and fails if anything has. `-- --write` writes them anew; where that would break
+ * clients, only with `--breaking` beside it.
  */
 async function main(flags: string[]): Promise<void> {
   const now = await currentDocument();
-  const text = `${JSON.stringify(now, null, 2)}\n`;
-  const old = readFileSync(COPY, "utf8");
+  const old = readFileSync(join(DOCS, DOCUMENT), "utf8");
   const breaking = findBreakingChanges(JSON.parse(old) as OpenApiDocument, now);
   for (const change of breaking) process.stderr.write(`breaking: ${change}\n`);
   if (breaking.length > 0 && !flags.includes("--breaking")) {
@@ -26,14 +28,23 @@ async function main(flags: string[]): Promise<void> {
       "These changes break clients. If that is meant: npm run openapi -- --write --breaking",
     );
   }
-  if (text === old) return;
+  const files = { [DOCUMENT]: now, ...inFolder("schemas", manifestJsonSchemas()) };
+  for (const [name, content] of Object.entries(files)) refresh(name, content, flags);
+}
+
+const inFolder = (folder: string, files: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(Object.entries(files).map(([name, file]) => [`${folder}/${name}`, file]));
+
+function refresh(name: string, content: unknown, flags: string[]): void {
+  const path = join(DOCS, name);
+  const text = `${JSON.stringify(content, null, 2)}\n`;
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
   if (!flags.includes("--write")) {
-    throw new Error(
-      "docs/openapi.json is not the document of these routes: npm run openapi -- --write",
-    );
+    throw new Error(`docs/${name} is not what the code says: npm run openapi -- --write`);
   }
-  writeFileSync(COPY, text);
-  process.stderr.write("docs/openapi.json is written anew\n");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  process.stderr.write(`docs/${name} is written anew\n`);
 }
 
 /** From the routes as a server would serve them; nothing is connected to. */

@@ -6,6 +6,7 @@ export interface Answer {
   body: {
     job_id?: string | null;
     attempt?: number;
+    job_type?: string;
     status?: string;
     commands?: { type: string; job_id?: string }[];
     error?: { code: string };

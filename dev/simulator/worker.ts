@@ -30,6 +30,16 @@ export interface SimulationOptions {
   workMs: number;
   /** Longer than the control plane waits for a heartbeat. */
   silenceMs: number;
+  /** By a worker's id; without it none has a GPU. */
+  gpuOf?: (workerId: string) => { name: string; memory_gb: number; count?: number };
+  /** How a job ends, in the words of job_result; without it each is done, and was a thousand rows. */
+  endOf?: (job: SimulatedJob) => object;
+}
+
+export interface SimulatedJob {
+  job_id: string;
+  attempt: number;
+  job_type: string;
 }
 
 /** What a simulated worker saw. */
@@ -41,13 +51,11 @@ export interface Tally {
   crashes: number;
 }
 
-type Job = { job_id: string; attempt: number };
-
 /** One worker, as the control plane sees it over HTTP. */
 export class SimulatedWorker {
   private api: WorkerApi;
   private readonly stopping = new AbortController();
-  private job: Job | undefined;
+  private job: SimulatedJob | undefined;
   private silent = false;
   private beating: NodeJS.Timeout | undefined;
   private running: Promise<void> = Promise.resolve();
@@ -83,7 +91,7 @@ export class SimulatedWorker {
   private async register(): Promise<void> {
     const body = {
       worker_id: this.id,
-      gpu: { name: "cpu", memory_gb: 0 },
+      gpu: this.options.gpuOf?.(this.id) ?? { name: "cpu", memory_gb: 0 },
       tags: ["simulated", this.behaviour],
       version: "simulator",
       boot_id: randomUUID(),
@@ -124,18 +132,18 @@ export class SimulatedWorker {
         worker_id: this.id,
         wait_seconds: this.options.waitS,
       });
-      const { job_id: jobId, attempt = 0 } = answer?.body ?? {};
+      const { job_id: jobId, attempt = 0, job_type: type = "" } = answer?.body ?? {};
       if (answer?.status !== 200) await this.pause(500);
       if (!jobId) continue;
       this.tally.handed += 1;
-      this.job = { job_id: jobId, attempt };
+      this.job = { job_id: jobId, attempt, job_type: type };
       await this.run(this.job);
       this.job = undefined;
       if (this.behaviour === "deaf") await this.pause(Number.MAX_SAFE_INTEGER);
     }
   }
 
-  private async run(job: Job): Promise<void> {
+  private async run(job: SimulatedJob): Promise<void> {
     const { workMs, silenceMs } = this.options;
     switch (this.behaviour) {
       case "slow":
@@ -158,7 +166,7 @@ export class SimulatedWorker {
       case "liar":
         await this.deliver({ ...job, attempt: job.attempt + 1 });
         await this.deliver({ ...job, job_id: "job_of_somebody" });
-        await this.deliver(job, { rows_processed: -1 });
+        await this.deliver(job, completed({ rows_processed: -1 }));
         return await this.finish(job, workMs);
       case "normal":
       case "deaf":
@@ -167,15 +175,18 @@ export class SimulatedWorker {
   }
 
   /** Works, unless the job is taken from it meanwhile, and delivers. */
-  private async finish(job: Job, ms: number): Promise<void> {
+  private async finish(job: SimulatedJob, ms: number): Promise<void> {
     await this.pause(ms);
     if (this.job) return await this.deliver(job);
     this.tally.cancelled += 1;
     await this.post("job_result", this.resultOf(job, { status: "failed", error: "stopped" }));
   }
 
-  private async deliver(job: Job, metrics: object = { rows_processed: 1_000 }): Promise<void> {
-    const result = this.resultOf(job, { status: "completed", result: {}, metrics });
+  private async deliver(
+    job: SimulatedJob,
+    end: object = this.options.endOf?.(job) ?? completed({ rows_processed: 1_000 }),
+  ): Promise<void> {
+    const result = this.resultOf(job, end);
     for (let tries = 1; !this.stopped && tries <= 20; tries++) {
       const answer = await this.post("job_result", result);
       if (answer && answer.status < 500) {
@@ -187,8 +198,8 @@ export class SimulatedWorker {
     }
   }
 
-  private resultOf(job: Job, body: object): object {
-    return { worker_id: this.id, ...job, ...body };
+  private resultOf({ job_id, attempt }: SimulatedJob, body: object): object {
+    return { worker_id: this.id, job_id, attempt, ...body };
   }
 
   /** All of its connections break; it is away for a while, and comes back without its job. */
@@ -215,3 +226,5 @@ export class SimulatedWorker {
     );
   }
 }
+
+const completed = (metrics: object): object => ({ status: "completed", result: {}, metrics });

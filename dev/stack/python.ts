@@ -18,6 +18,7 @@ const REQUIREMENTS = {
     size: "PyTorch: 0.2 GB for CPUs, 3 GB with CUDA",
   },
   tests: { file: "agent/requirements-dev.txt", size: "30 MB" },
+  sdk: { file: "sdk/python/requirements.txt", size: "15 MB" },
   contract: { file: "test/contract/requirements.txt", size: "30 MB" },
 } as const;
 
@@ -79,7 +80,8 @@ async function installTorchForCpu(python: string, say: Say): Promise<void> {
 
 /** Where our own Python packages lie, for PYTHONPATH. */
 export function pythonPath(): string {
-  return [join(checkoutRoot(), "agent", "src"), join(checkoutRoot(), "compute", "src")].join(":");
+  const packages = ["agent", "compute", join("sdk", "python")];
+  return packages.map((directory) => join(checkoutRoot(), directory, "src")).join(":");
 }
 
 async function findPython(): Promise<string> {

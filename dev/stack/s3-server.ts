@@ -54,6 +54,15 @@ export class S3Server {
     return `http://127.0.0.1:${this.port}`;
   }
 
+  /** How servers and agents are told of it. */
+  get environment(): Record<string, string> {
+    return {
+      S3_ENDPOINT: this.endpoint,
+      S3_ACCESS_KEY_ID: this.accessKeyId,
+      S3_SECRET_ACCESS_KEY: this.secretAccessKey,
+    };
+  }
+
   /** Each folder in it is a bucket, each file in that an object. */
   get directory(): string {
     return join(this.home, "buckets");

@@ -18,6 +18,8 @@ export interface StackOptions {
   agents?: number;
   /** Beside the environment, for the server and the agents. */
   env?: Record<string, string>;
+  /** The Temporal worker is a process of its own, as in production. */
+  split?: boolean;
   say?: Say;
 }
 
@@ -30,6 +32,8 @@ export class Stack {
   postgres: ManagedProcess | undefined;
   temporal: ManagedProcess | undefined;
   server: ManagedProcess | undefined;
+  /** Undefined where the server is one as well. */
+  temporalWorker: ManagedProcess | undefined;
   readonly otherServers: ManagedProcess[] = [];
   readonly agents = new Map<string, ManagedProcess>();
   apiUrl = "";
@@ -65,6 +69,9 @@ export class Stack {
     return this.secrets;
   }
 
+  /** Where the compiled server is that is started next; another release's, in a test of upgrades. */
+  release = join(checkoutRoot(), "dist");
+
   get storeDir(): string {
     return join(this.home, "store");
   }
@@ -85,6 +92,7 @@ export class Stack {
       () => this.migrate(),
       () => this.startServer(),
     );
+    if (this.options.split) steps.push(() => this.startTemporalWorker());
     const agents = this.options.agents ?? 1;
     for (let n = 1; n <= agents; n++) steps.push(() => this.startAgent(`local-${n}`));
     for (const step of steps) {
@@ -128,8 +136,15 @@ export class Stack {
 
   async startServer(): Promise<void> {
     this.say("Starting forge-server …");
-    this.apiUrl = await this.runServer("forge-server", this.ports.http, "all", (server) => {
+    const role = this.options.split ? "api" : "all";
+    this.apiUrl = await this.runServer("forge-server", this.ports.http, role, (server) => {
       this.server = server;
+    });
+  }
+
+  async startTemporalWorker(): Promise<void> {
+    await this.runServer("temporal-worker", 0, "worker", (server) => {
+      this.temporalWorker = server;
     });
   }
 
@@ -142,12 +157,12 @@ export class Stack {
   private async runServer(
     name: string,
     port: number,
-    role: "all" | "api",
+    role: "all" | "api" | "worker",
     onSpawn: (server: ManagedProcess) => void,
   ): Promise<string> {
     const urlFile = join(this.home, `${name}.url`);
     rmSync(urlFile, { force: true });
-    const program = join(checkoutRoot(), "dist", "bin", "forge-server.js");
+    const program = join(this.release, "bin", "forge-server.js");
     const server = ManagedProcess.start({
       name,
       program: process.execPath,
@@ -162,6 +177,8 @@ export class Stack {
         TEMPORAL_ADDRESS: this.temporalAddress,
         // One that works offline, for a generate job that names only a domain.
         FORGE_DEFAULT_TEACHER: process.env.FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
+        // So are the models that they serve.
+        FORGE_DEPLOYMENT_ALLOW: process.env.FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
         FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
         ...this.options.env,
       },
@@ -174,6 +191,10 @@ export class Stack {
     return await waitFor(name, written, { process: server });
   }
 
+  private hasBucket(): boolean {
+    return (this.options.env?.FORGE_STORE_URL ?? process.env.FORGE_STORE_URL) !== undefined;
+  }
+
   /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
   async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
     const python = await pythonEnvironment(this.say);
@@ -183,7 +204,7 @@ export class Stack {
       program: python,
       args: ["-m", "forge_agent"],
       env: {
-        ...process.env,
+        ...(this.hasBucket() ? withoutStore(process.env) : process.env),
         PYTHONPATH: pythonPath(),
         PYTHONUNBUFFERED: "1",
         SERVICE_API_URL: this.apiUrl,
@@ -191,7 +212,7 @@ export class Stack {
         WORKER_ID: name,
         TMPDIR: this.scratchDir(),
         FORGE_AGENT_STATE: join(this.home, "agents"),
-        ...this.options.env,
+        ...(this.hasBucket() ? withoutStore(this.options.env ?? {}) : this.options.env),
         ...env,
       },
       logFile: this.logFile(`agent-${name}`),
@@ -207,7 +228,8 @@ export class Stack {
     await this.starting.catch(() => undefined);
     rmSync(join(this.home, "stack.json"), { force: true });
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
-    await Promise.all([this.server, ...this.otherServers].map((server) => server?.stop()));
+    const servers = [this.server, this.temporalWorker, ...this.otherServers];
+    await Promise.all(servers.map((server) => server?.stop()));
     await Promise.all([this.temporal?.stop(), this.postgres?.stop("SIGINT")]);
     forgetProcesses(this.home);
   }
@@ -222,6 +244,7 @@ export class Stack {
       this.postgres,
       this.temporal,
       this.server,
+      this.temporalWorker,
       ...this.otherServers,
       ...this.agents.values(),
     ].filter((process): process is ManagedProcess => process?.alive === true);
@@ -270,4 +293,11 @@ export class Stack {
   private record(): void {
     recordProcesses(this.home, this.processes());
   }
+}
+
+/** The bucket's credentials are the server's: an agent would take them for those of one of its own. */
+function withoutStore(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !/^(S3_|SPACES_|FORGE_STORE_)/.test(name)),
+  );
 }

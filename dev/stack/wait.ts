@@ -1,4 +1,5 @@
-import { createServer } from "node:net";
+import { randomInt } from "node:crypto";
+import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
@@ -30,24 +31,32 @@ export async function waitFor<T>(
   }
 }
 
+/**
+ * Below the ports that systems give to outgoing connections: one of those could take a port in the seconds
+ * until its program listens. And above those on which agents serve models.
+ */
+const FIRST_PORT = 19_000;
+/** Each process has a lane of its own, so that two that look at the same moment seldom find the same. */
+const LANES = 16;
+const PORTS_OF_LANE = 800;
+
 /** Ports that nobody listens on, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve, reject) => {
-          const server = createServer();
-          server.once("error", reject);
-          server.listen(0, "127.0.0.1", () => resolve(server));
-        }),
-    ),
-  );
-  const ports = servers.map((server) => {
-    const address = server.address();
-    if (address === null || typeof address === "string") throw new Error("no port");
-    return address.port;
+  const held: { port: number; server: Server }[] = [];
+  while (held.length < count) {
+    const port = FIRST_PORT + randomInt(PORTS_OF_LANE) * LANES + (process.pid % LANES);
+    const server = await listenOn(port);
+    if (server) held.push({ port, server });
+  }
+  await Promise.all(held.map(({ server }) => new Promise((resolve) => void server.close(resolve))));
+  return held.map(({ port }) => port);
+}
+
+/** Undefined: somebody else does. */
+function listenOn(port: number): Promise<Server | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once("error", () => resolve(undefined));
+    server.listen(port, "127.0.0.1", () => resolve(server));
   });
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
 }

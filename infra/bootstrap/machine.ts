@@ -3,8 +3,8 @@ import { join } from "node:path";
 import type { BootstrapStep } from "../../core/bootstrap";
 import type { Context } from "../context";
 import { type SshWorkerRow, trustHostKey } from "../database/bootstraps";
+import { ConnectionRefused } from "../net/refused";
 import { keyDirOf, readKeyFile } from "../ssh/key-files";
-import { SshRefused } from "../ssh/refused";
 import { SshSession, shellQuote } from "../ssh/session";
 
 const SCRIPT = readFileSync(join(__dirname, "bootstrap.sh"), "utf8");
@@ -29,7 +29,7 @@ export async function connect(
   const trusted = await trustHostKey(ctx.pool, worker.worker_id, session.hostKey);
   if (trusted === session.hostKey) return session;
   session.close();
-  throw new SshRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
+  throw new ConnectionRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
 }
 
 /** What the machine is told of its worker. */

@@ -1,4 +1,4 @@
-import type { Usage } from "../../core/pricing";
+import type { ReportedUsage } from "../../core/billing/usage";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
@@ -22,7 +22,10 @@ export interface AttemptRow {
   error_code: ErrorCode | null;
   result: Record<string, unknown> | null;
   metrics: Record<string, unknown> | null;
-  usage: Usage | null;
+  /** As its worker told it. */
+  usage: ReportedUsage | null;
+  /** From its hand-out to its end, times its worker's GPUs; null while it is live, or never began. */
+  gpu_hours_measured: number | null;
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
@@ -142,21 +145,6 @@ export async function lockLatestAttempt(
   );
 }
 
-/** GPU hours that a running attempt has taken so far: time since its hand-out, on all its worker's GPUs. */
-export async function measureGpuHours(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<number> {
-  const row = await maybeOne<{ hours: number }>(
-    db,
-    `select round((extract(epoch from now() - a.started_at) / 3600 * w.gpu_count)::numeric, 9) as hours
-     from attempts a join workers w using (worker_id) where a.job_id = $1 and a.attempt = $2`,
-    [jobId, attempt],
-  );
-  return row?.hours ?? 0;
-}
-
 /** Another attempt of a job that goes on. Doing it twice changes nothing. */
 export async function queueAttempt(
   db: Queryable,
@@ -190,13 +178,17 @@ export interface AttemptEnding {
   errorCode?: ErrorCode | null;
   result?: Record<string, unknown> | null;
   metrics?: Record<string, unknown> | null;
-  usage?: Usage | null;
+  usage?: ReportedUsage | null;
   artifactsUri?: string | null;
   logsUri?: string | null;
   resultDigest?: string | null;
   /** For how long the ending process alone may tell Temporal, in seconds. */
   leaseS: number;
 }
+
+/** Of an attempt that ends now; null of one that no worker had. One handed out before GPUs were noted has its worker's. */
+const GPU_HOURS = `round((extract(epoch from now() - started_at) / 3600)::numeric * coalesce(gpu_count,
+  (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;
 
 /** Ends a live attempt and owes its outcome to the workflow; false when it had ended already. */
 export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boolean> {
@@ -205,7 +197,8 @@ export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boo
     `with ended as (
        update attempts set state = 'ended', ended_at = now(), outcome = $3, retryable = $4,
               error = $5, error_code = $6, result = $7, metrics = $8, usage = $9,
-              artifacts_uri = $10, logs_uri = $11, result_digest = $12
+              artifacts_uri = $10, logs_uri = $11, result_digest = $12,
+              gpu_hours_measured = ${GPU_HOURS}
        where job_id = $1 and attempt = $2 and state <> 'ended'
        returning job_id, attempt)
      insert into outbox (job_id, attempt, due_at)

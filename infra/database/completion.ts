@@ -1,25 +1,36 @@
-import type { Manifest } from "../../core/manifest";
-import type { Usage } from "../../core/pricing";
+import type { ReportedUsage } from "../../core/billing/usage";
+import type { JobType } from "../../core/job-types";
+import type { Manifest } from "../../core/manifest-schema";
 import type { JobStatus } from "../../core/states";
-import type { BillingRow } from "./billing";
+import { insertDeployment, lockDeployment, noteServed } from "./deployments";
+import { insertPlacement, servePlacement } from "./placements";
 import { maybeOne, type Queryable } from "./pool";
+import { lockWorker } from "./workers";
 
-/** All that a job's last writes are made of: the job, its winning attempt, its bill, its artifact. */
-export interface CompletionFacts extends BillingRow {
+/** All that a job's last writes are made of: the job, its winning attempt, its artifact. */
+export interface CompletionFacts {
+  job_id: string;
+  user_id: string;
+  job_type: JobType;
+  attempt: number;
   status: JobStatus;
   created_by: string;
   payload: Record<string, unknown>;
   params: Record<string, unknown>;
   notes: string | null;
+  pipeline_id: string | null;
+  pipeline_step: string | null;
   worker_id: string;
   ended_at: Date;
   result: Record<string, unknown>;
-  usage: Usage;
+  usage: ReportedUsage;
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
+  /** Ids minted for this attempt's artifacts, by the result's field. */
+  output_ids: Record<string, string>;
 }
 
-/** Undefined until the attempt has completed and its bill is written. */
+/** Undefined until the attempt has completed. */
 export async function findCompletionFacts(
   db: Queryable,
   jobId: string,
@@ -27,13 +38,22 @@ export async function findCompletionFacts(
 ): Promise<CompletionFacts | undefined> {
   return await maybeOne<CompletionFacts>(
     db,
-    `select b.*, j.status, j.created_by, j.payload, j.params, j.notes, a.worker_id, a.ended_at,
-            a.result, a.usage, a.metrics as worker_metrics, r.artifact_id
-     from jobs j join attempts a using (job_id) join billing_records b using (job_id)
-     join artifacts r using (job_id)
+    `select j.job_id, j.user_id, j.job_type, j.status, j.created_by, j.payload, j.params, j.notes,
+            j.pipeline_id, j.pipeline_step, a.attempt, a.worker_id, a.ended_at, a.result, a.usage,
+            a.metrics as worker_metrics, a.output_ids, r.artifact_id
+     from jobs j join attempts a using (job_id) join artifacts r using (job_id)
      where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed'`,
     [jobId, attempt],
   );
+}
+
+/** What was made, and by which attempt. */
+export interface Made {
+  jobId: string;
+  attempt: number;
+  artifactId: string;
+  manifest: Manifest;
+  sizeBytes: number;
 }
 
 /**
@@ -42,11 +62,7 @@ export async function findCompletionFacts(
  */
 export async function completeJob(
   db: Queryable,
-  jobId: string,
-  attempt: number,
-  artifactId: string,
-  manifest: Manifest,
-  sizeBytes: number,
+  { jobId, attempt, artifactId, manifest, sizeBytes }: Made,
 ): Promise<boolean> {
   const row = await maybeOne(
     db,
@@ -69,4 +85,44 @@ export async function completeJob(
     [jobId, attempt, artifactId, manifest, sizeBytes],
   );
   return row !== undefined;
+}
+
+/** The same of a deploy job, with its deployment and the first placement of that. Call in a transaction. */
+export async function completeDeployJob(
+  db: Queryable,
+  made: Made & { workerId: string },
+): Promise<boolean> {
+  const { jobId, attempt, artifactId: deploymentId } = made;
+  if (!(await completeJob(db, made))) return false;
+  await lockWorker(db, made.workerId);
+  await insertDeployment(db, deploymentId, jobId, attempt);
+  await insertPlacement(db, deploymentId, 1, jobId);
+  await servePlacement(db, jobId, attempt);
+  return true;
+}
+
+/** The last write of a job that placed a deployment again: it leaves a server, and no artifact. */
+export async function completePlacementJob(
+  db: Queryable,
+  { jobId, attempt, deploymentId }: { jobId: string; attempt: number; deploymentId: string },
+): Promise<boolean> {
+  const completed = await maybeOne<{ worker_id: string }>(
+    db,
+    `with completed as (
+       update jobs j set status = 'completed', completed_at = now(), progress = 1,
+              result = a.result, worker_id = a.worker_id, artifacts_uri = null, logs_uri = a.logs_uri
+       from attempts a
+       where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
+         and j.status = any('{pending,assigned,running}')
+       returning j.job_id, j.worker_id),
+     settled as (delete from outbox using completed where outbox.job_id = completed.job_id)
+     select worker_id from completed`,
+    [jobId, attempt],
+  );
+  if (!completed) return false;
+  await lockWorker(db, completed.worker_id);
+  await lockDeployment(db, deploymentId);
+  await servePlacement(db, jobId, attempt);
+  await noteServed(db, deploymentId);
+  return true;
 }

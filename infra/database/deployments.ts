@@ -1,24 +1,231 @@
-import { all, type Queryable } from "./pool";
+import type { LivedUntil } from "../../core/billing/accrual";
+import type { DeploymentStatus } from "../../core/deployment-workflow";
+import type { BillingRow } from "./billing-records";
+import { LIFETIME_DAYS, livedByMonth } from "./lifetime";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
 
 /**
- * Of the deployments that a worker serves, those that no accepted result of its has left there, and that
- * no attempt which it still runs is about to: their attempt was lost to another worker.
+ * Deployments. Whatever changes one of its placements takes the deployment's lock first: locks go job,
+ * attempt, worker, deployment, placement.
  */
-export async function listStrays(
+export interface DeploymentRow {
+  deployment_id: string;
+  user_id: string;
+  job_id: string;
+  checkpoint_id: string | null;
+  status: DeploymentStatus;
+  min_replicas: number;
+  max_replicas: number;
+  active_at: Date;
+  stop_requested_at: Date | null;
+  stopped_at: Date | null;
+  stopped_by: string | null;
+  created_at: Date;
+  failures: number;
+  next_try_at: Date | null;
+  trouble: string | null;
+  asked: number;
+  told: number;
+}
+
+/** A deployment as people see it, with what its bill is computed from. */
+export interface ShownDeploymentRow extends DeploymentRow {
+  lifetime_days: number;
+  /** What its cost is computed from. */
+  bill: Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card">;
+}
+
+const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days,
+  (select jsonb_build_object('metrics', b.metrics, 'gpu_tokens', b.gpu_tokens, 'attempts', b.attempts,
+                             'rate_card', b.rate_card)
+   from billing_records b where b.job_id = d.job_id) as bill`;
+
+export async function findDeployment(
   db: Queryable,
-  workerId: string,
-  deploymentIds: string[],
-): Promise<string[]> {
-  const rows = await all<{ id: string }>(
+  deploymentId: string,
+  viewer: Viewer,
+): Promise<ShownDeploymentRow | undefined> {
+  return await maybeOne<ShownDeploymentRow>(
     db,
-    `select id from unnest($2::text[]) as served (id)
-     where not exists (
-       select from artifacts r join attempts a on a.job_id = r.job_id and a.attempt = r.attempt
-       where r.artifact_id = id and r.kind = 'deployment' and a.worker_id = $1)
-     and not exists (
-       select from attempts a where a.worker_id = $1 and a.state = 'running'
-         and a.output_ids->>'deployment_id' = id)`,
-    [workerId, deploymentIds],
+    `select ${SHOWN} from deployments d
+     where d.deployment_id = $1 and ($2::text is null or d.user_id = $2)`,
+    [deploymentId, viewer],
   );
-  return rows.map((row) => row.id);
+}
+
+/** One page of deployments, newest first. */
+export async function listDeployments(
+  db: Queryable,
+  viewer: Viewer,
+  statuses: DeploymentStatus[] | undefined,
+  page: Page,
+): Promise<WithPosition<ShownDeploymentRow>[]> {
+  return await listPage<ShownDeploymentRow>(db, {
+    select: SHOWN,
+    from: "deployments d",
+    order: ["created_at", "deployment_id"],
+    where: new Where().seenBy(viewer).also(statuses, (given) => `status = any(${given})`),
+    page,
+  });
+}
+
+export async function lockDeployment(
+  db: Queryable,
+  deploymentId: string,
+): Promise<DeploymentRow | undefined> {
+  return await maybeOne<DeploymentRow>(
+    db,
+    "select * from deployments where deployment_id = $1 for no key update",
+    [deploymentId],
+  );
+}
+
+/**
+ * A deploy job has completed: its deployment, active since the attempt's end. Its replicas are what the
+ * payload asks for.
+ */
+export async function insertDeployment(
+  db: Queryable,
+  deploymentId: string,
+  jobId: string,
+  attempt: number,
+): Promise<void> {
+  await execute(
+    db,
+    `insert into deployments (deployment_id, user_id, job_id, checkpoint_id, min_replicas, max_replicas,
+                              active_at)
+     select $1, j.user_id, j.job_id, j.payload->>'checkpoint_id', want.least,
+            greatest(want.least, coalesce((j.payload->>'max_replicas')::int, 1)), a.ended_at
+     from jobs j join attempts a using (job_id)
+     cross join lateral (select coalesce((j.payload->>'min_replicas')::int, 1) as least) want
+     where j.job_id = $2 and a.attempt = $3`,
+    [deploymentId, jobId, attempt],
+  );
+}
+
+/** What the bill of a deployment that was just stopped is computed from. */
+export interface StoppedRow extends BillingRow {
+  lived: LivedUntil[];
+}
+
+/** The end of the accrual, by one compare-and-set; undefined where it has ended before. */
+export async function markStopping(
+  db: Queryable,
+  deploymentId: string,
+  stoppedBy: string,
+): Promise<StoppedRow | undefined> {
+  return await maybeOne<StoppedRow>(
+    db,
+    `update deployments d set status = 'stopping', stop_requested_at = greatest(now(), d.active_at),
+            stopped_by = $2, asked = asked + 1, next_try_at = null, trouble = null
+     from billing_records b
+     where d.deployment_id = $1 and d.status = 'active' and b.job_id = d.job_id
+     returning b.*, ${livedByMonth("d.stop_requested_at")} as lived`,
+    [deploymentId, stoppedBy],
+  );
+}
+
+/** Its last write: nothing serves it any more. */
+export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update deployments d set status = 'stopped', stopped_at = greatest(now(), stop_requested_at)
+     where deployment_id = $1 and status = 'stopping' and not exists (
+       select from placements p where p.deployment_id = d.deployment_id and p.state <> 'ended')`,
+    [deploymentId],
+  );
+  return changed === 1;
+}
+
+export async function setReplicas(
+  db: Queryable,
+  deploymentId: string,
+  min: number,
+  max: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update deployments set min_replicas = $2, max_replicas = $3, asked = asked + 1
+     where deployment_id = $1 and status = 'active'`,
+    [deploymentId, min, max],
+  );
+}
+
+/** A placement came to nothing: the next one waits, the longer the more of them did. */
+export async function noteFailure(
+  db: Queryable,
+  deploymentId: string,
+  trouble: string,
+  retryS: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update deployments set failures = failures + 1, trouble = $2, asked = asked + 1,
+            next_try_at = now() + ${backoff("failures", "$3")}
+     where deployment_id = $1 and status = 'active'`,
+    [deploymentId, trouble, retryS],
+  );
+}
+
+/** Thirty times the first wait at most: from 10 s to 5 min. */
+export const backoff = (failures: string, retryS: string): string =>
+  `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
+
+/** How long the next placement still has to wait. */
+export async function msUntilNextTry(db: Queryable, deploymentId: string): Promise<number> {
+  const row = await maybeOne<{ ms: number }>(
+    db,
+    `select ceil(extract(epoch from next_try_at - clock_timestamp()) * 1000)::int as ms
+     from deployments where deployment_id = $1 and next_try_at > clock_timestamp()`,
+    [deploymentId],
+  );
+  return row?.ms ?? 0;
+}
+
+export async function noteServed(db: Queryable, deploymentId: string): Promise<void> {
+  await execute(
+    db,
+    `update deployments set asked = asked + 1, trouble = null, next_try_at = null
+     where deployment_id = $1`,
+    [deploymentId],
+  );
+}
+
+/** A tenant's deployment, and where it answers right now. */
+export interface OwnDeployment {
+  deployment_id: string;
+  status: DeploymentStatus;
+  inference_url: string | null;
+}
+
+/** Of these ids, those that are deployments of this tenant. */
+export async function findOwnDeployments(
+  db: Queryable,
+  userId: string,
+  ids: string[],
+): Promise<OwnDeployment[]> {
+  return await all<OwnDeployment & Record<string, unknown>>(
+    db,
+    `select d.deployment_id, d.status, (
+       select p.inference_url from placements p
+       where p.deployment_id = d.deployment_id and p.state = 'serving' and p.inference_url is not null
+       order by not p.healthy, p.missing_since is not null, random() limit 1) as inference_url
+     from deployments d where d.user_id = $1 and d.deployment_id = any($2)`,
+    [userId, ids],
+  );
+}
+
+/** A deployment's status; undefined where it is none. */
+export async function findStatus(
+  db: Queryable,
+  deploymentId: string,
+): Promise<DeploymentStatus | undefined> {
+  const row = await maybeOne<{ status: DeploymentStatus }>(
+    db,
+    "select status from deployments where deployment_id = $1",
+    [deploymentId],
+  );
+  return row?.status;
 }

@@ -11,6 +11,8 @@ export interface HandOut {
   params: Record<string, unknown>;
   timeout_s: number;
   output_ids: Record<string, string>;
+  /** Of a job that places a deployment again. */
+  deployment_id: string | null;
   /** Its job is cancelled: the worker should not go on with it. */
   is_cancelled: boolean;
 }
@@ -56,11 +58,14 @@ async function tryHandOut(
        returning j.job_id, j.timeout_s),
      started as (
        update attempts a set state = 'running', started_at = now(),
-              deadline_at = now() + make_interval(secs => job.timeout_s)
-       from job
+              deadline_at = now() + make_interval(secs => job.timeout_s),
+              gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens
+       from job, workers w
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
+         and w.worker_id = $1
        returning a.job_id)
      select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
+            j.deployment_id,
             a.cancel_by is not null as is_cancelled,
             held.state = 'running' or held.job_id in (select job_id from started) as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,

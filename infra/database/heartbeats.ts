@@ -23,13 +23,34 @@ export interface Heard {
   held_attempt: number | null;
   /** The job that it holds is cancelled. */
   held_cancelled: boolean;
+  /** Where deployments are served on it, or are to stop; null: nowhere. */
+  placements: LivePlacement[] | null;
+}
+
+export interface LivePlacement {
+  deployment_id: string;
+  stopping: boolean;
+  missing: boolean;
+  healthy: boolean;
+  /** It has been missing or unhealthy for as long as it may be. */
+  is_due: boolean;
+}
+
+/** For how long a placement may be missing, or unhealthy, in seconds. */
+export interface Patience {
+  missingS: number;
+  unhealthyS: number;
 }
 
 /**
  * Takes heartbeats of many workers, at most one of each, in one statement. A dead worker that is heard
  * again is alive; a decommissioned one is not. Whoever is not in the answer is not registered so.
  */
-export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promise<Heard[]> {
+export async function recordHeartbeats(
+  db: Queryable,
+  beats: Heartbeat[],
+  { missingS, unhealthyS }: Patience,
+): Promise<Heard[]> {
   return await all<Heard>(
     db,
     `with given as (
@@ -58,10 +79,17 @@ export async function recordHeartbeats(db: Queryable, beats: Heartbeat[]): Promi
        where w.worker_id = b.worker_id and g.worker_id = b.worker_id
        returning w.worker_id, w.user_id, w.status, b.status as was, w.draining)
      select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
-            a.cancel_by is not null as held_cancelled
+            a.cancel_by is not null as held_cancelled,
+            (select json_agg(json_build_object(
+               'deployment_id', p.deployment_id, 'stopping', p.state = 'stopping',
+               'missing', p.missing_since is not null, 'healthy', p.healthy,
+               'is_due', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
+                      or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))
+             from placements p
+             where p.worker_id = h.worker_id and p.state in ('serving', 'stopping')) as placements
      from heard h left join attempts a
        on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
-    [JSON.stringify(beats)],
+    [JSON.stringify(beats), missingS, unhealthyS],
   );
 }
 

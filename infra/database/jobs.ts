@@ -1,5 +1,5 @@
+import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/job-types";
-import type { RateCard } from "../../core/pricing";
 import type { Requirements } from "../../core/requirements";
 import type { ErrorCode, JobStatus } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
@@ -30,6 +30,7 @@ export interface JobRow {
   req_gpu_tokens: string[];
   req_memory_gb: number;
   req_tags: string[];
+  req_avoid: string[];
   rate_card: RateCard;
   request_id: string;
   status: JobStatus;
@@ -42,7 +43,11 @@ export interface JobRow {
   artifacts_uri: string | null;
   logs_uri: string | null;
   pipeline_id: string | null;
+  pipeline_step: string | null;
   retried_from: string | null;
+  /** Of a job that places a deployment again: which one, and as which of its placements. */
+  deployment_id: string | null;
+  placement: number | null;
   created_at: Date;
   started_at: Date | null;
   completed_at: Date | null;
@@ -67,31 +72,43 @@ export interface NewJob {
   requirements: Requirements;
   shape: string;
   rateCard: RateCard;
+  /** In USD; null where no budget asks. */
+  expectedCostUsd: number | null;
   requestId: string;
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
-  /** For how long the inserting process alone may start the workflow, in seconds. */
-  leaseS: number;
+  /**
+   * For how long the inserting process alone may start the workflow, in seconds; null where it is the
+   * workflow that inserts its job.
+   */
+  leaseS: number | null;
+  /** Where the job is a pipeline's. */
+  step?: { pipelineId: string; name: string; run: number; reuseKey: string | null };
 }
 
-/** Writes the job, its first attempt and the debt to start its workflow; claimable from here on. */
-export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
-  const row = await maybeOne<JobRow>(
+/**
+ * Writes the job, its first attempt and the debt to start its workflow; claimable from here on. A second
+ * time it changes nothing, and answers nothing.
+ */
+export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | undefined> {
+  return await maybeOne<JobRow>(
     db,
     `with job as (
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          notes, warnings, priority, timeout_s, max_attempts, req_gpu_count,
                          req_gpu_tokens, req_memory_gb, req_tags, rate_card,
-                         request_id, retried_from)
+                         request_id, retried_from, pipeline_id, pipeline_step, pipeline_run,
+                         reuse_key, expected_cost_usd)
        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $23, $17,
-               $18, $22)
+               $18, $22, $24, $25, $26, $27, $28)
+       on conflict (job_id) do nothing
        returning *),
      first as (
        insert into attempts (job_id, attempt, shape, priority, output_ids)
        select job_id, 1, $19, priority, $20 from job),
      owed as (
        insert into outbox (job_id, attempt, due_at)
-       select job_id, 0, now() + make_interval(secs => $21) from job)
+       select job_id, 0, now() + make_interval(secs => $21) from job where $21::float8 is not null)
      select * from job`,
     [
       job.jobId,
@@ -117,10 +134,13 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow> {
       job.leaseS,
       job.retriedFrom,
       job.requirements.tags,
+      job.step?.pipelineId ?? null,
+      job.step?.name ?? null,
+      job.step?.run ?? null,
+      job.step?.reuseKey ?? null,
+      job.expectedCostUsd,
     ],
   );
-  if (!row) throw new Error("insert returned no job");
-  return row;
 }
 
 export async function findJob(

@@ -44,7 +44,7 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
             (select jsonb_build_object(
                'job_id', j.job_id, 'user_id', j.user_id, 'attempt', a.attempt,
                'job_type', j.job_type, 'payload', j.payload, 'params', j.params,
-               'output_ids', a.output_ids, 'checkpoint', a.checkpoint,
+               'output_ids', a.output_ids, 'deployment_id', j.deployment_id, 'checkpoint', a.checkpoint,
                'cancelled', a.cancel_by is not null)
              from attempts a join jobs j using (job_id)
              where a.job_id = $1 and a.attempt = $3 and a.worker_id = $2 and a.state = 'running'

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { all, type Queryable } from "./pool";
+import { all, maybeOne, type Queryable } from "./pool";
 import { transaction } from "./transaction";
 
 /** Any fixed number: one matcher at a time, in all processes. */
@@ -14,17 +14,20 @@ export interface MatchedPair {
   worker_id: string;
 }
 
-/** core/requirements.ts's `fits`, of a worker `w` and what `q` needs. */
+/** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
 const CAN = `w.gpu_count >= q.req_gpu_count and w.gpu_memory_gb >= q.req_memory_gb
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
              and coalesce(q.job_type = any(w.job_types), true)`;
 
-/** core/matching.ts's `mayRun`: the same, and tenancy. */
-const FITS = `(w.shared or w.user_id = q.user_id) and coalesce(q.user_id = any(w.tenants), true)
-              and ${CAN}`;
+/** The same, and tenancy: of a kind of workers. */
+const SUITS = `(w.shared or w.user_id = q.user_id) and coalesce(q.user_id = any(w.tenants), true)
+               and ${CAN}`;
+
+/** core/matching.ts's `mayRun`, of one worker. */
+export const FITS = `${SUITS} and w.worker_id <> all (q.req_avoid)`;
 
 /** One worker whose status were wrong must not make every pass fail on the unique index. */
-const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
+export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
@@ -36,7 +39,8 @@ const headsWhere = (guard: string): string => `shapes (shape) as (
           order by a.shape limit 1)
   from shapes s where s.shape is not null),
 heads as materialized (
-  select s.shape, j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags
+  select s.shape, j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,
+         j.req_avoid
   from shapes s, lateral (
     select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
   join jobs j using (job_id)
@@ -62,12 +66,13 @@ kinds as materialized (
          gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
   from idle group by 1, 2, 3, 4, 5, 6, 7, 8),
 queue as materialized (
-  select a.*, q.user_id, q.job_type, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags
+  select a.*, q.user_id, q.job_type, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags,
+         q.req_avoid
   from heads q, lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
     order by priority desc, queued_at, job_id
-    limit least(${BATCH}, (select coalesce(sum(n), 0) from kinds w where ${FITS}))) a),
+    limit least(${BATCH}, (select coalesce(sum(n), 0) from kinds w where ${SUITS}))) a),
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
@@ -132,6 +137,12 @@ const BEGIN = `set local synchronous_commit = off; select pg_advisory_xact_lock(
 /** One pass of the scheduler. */
 export async function matchOnce(pool: pg.Pool): Promise<MatchedPair[]> {
   return await transaction(pool, (db) => all<MatchedPair>(db, MATCH), { begin: BEGIN });
+}
+
+/** Whether anything waits for a worker: one glance, where a pass is a transaction under a lock. */
+export async function isAnythingQueued(db: Queryable): Promise<boolean> {
+  const row = await maybeOne(db, "select from attempts where state = 'queued' limit 1");
+  return row !== undefined;
 }
 
 /** Of these workers, those with an assignment waiting to be fetched. */

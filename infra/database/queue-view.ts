@@ -31,7 +31,8 @@ export async function readQueue(db: Queryable): Promise<QueuedShape[]> {
                order by a.shape limit 1), s.n + 1
        from shapes s where s.shape is not null and s.n < ${SHAPES})
      select j.user_id as "userId", j.job_type as "jobType", j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
-            j.req_memory_gb as "memoryGb", j.req_tags as tags, front.jobs, front.has_more as "hasMore"
+            j.req_memory_gb as "memoryGb", j.req_tags as tags,
+            j.req_avoid as avoid, front.jobs, front.has_more as "hasMore"
      from shapes s, lateral (
        select min(job_id) as any_job_id, count(*) > ${JOBS} as has_more,
               (json_agg(json_build_object('jobId', job_id, 'priority', priority,

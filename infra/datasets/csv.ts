@@ -71,8 +71,13 @@ export class CsvReader implements TableReader {
   private throwFailure(): void {
     if (!this.failure) return;
     if (!(this.failure instanceof CsvError)) throw this.failure;
-    const row = Number(this.failure.lines ?? this.numRows + 2);
-    throw badRow(row, `is not well-formed CSV: ${this.failure.code}`);
+    const { lines, record, code } = this.failure as CsvError & { record?: unknown[] };
+    const row = Number(lines ?? this.numRows + 2);
+    if (code === "CSV_RECORD_INCONSISTENT_FIELDS_LENGTH" && record && this.header) {
+      const fields = record.length === 1 ? "1 field" : `${record.length} fields`;
+      throw badRow(row, `has ${fields}, and the header ${this.header.length}`);
+    }
+    throw badRow(row, `is not well-formed CSV: ${code}`);
   }
 }
 

@@ -1,26 +1,22 @@
 import { ForgeError, InvalidRequest } from "../../core/errors";
-import type { ObjectStore, StoredObject } from "../store/object-store";
-import { CsvReader } from "./csv";
-import { NdjsonReader } from "./ndjson";
+import type { Measured, ObjectStore } from "../store/object-store";
 import { readParquetFacts } from "./parquet";
-import { columnFault, type TableFacts, type TableReader } from "./table";
+import { rowReaderOf } from "./stored-table";
+import { requireColumns, type TableFacts, type TableReader } from "./table";
+import type { TableFormat } from "./table-format";
 
-interface Format {
-  extension: string;
-  /** Reads the rows as they pass; none: the file is looked at when it is there. */
-  reader?: () => TableReader;
-}
-
-/** What a dataset may be uploaded as, by content type. */
-const FORMATS: Record<string, Format> = {
-  "application/vnd.apache.parquet": { extension: "parquet" },
-  "application/x-ndjson": { extension: "jsonl", reader: () => new NdjsonReader() },
-  "text/csv": { extension: "csv", reader: () => new CsvReader() },
+/** What a dataset may be uploaded as, by content type; the format is its file's extension too. */
+const FORMATS: Record<string, TableFormat> = {
+  "application/vnd.apache.parquet": "parquet",
+  "application/x-ndjson": "jsonl",
+  "text/csv": "csv",
 };
 
 export const DATASET_CONTENT_TYPES = Object.keys(FORMATS);
 
-export interface IngestedFile extends StoredObject, TableFacts {}
+export interface IngestedFile extends Measured, TableFacts {
+  path: string;
+}
 
 /**
  * Stores an uploaded table below a prefix and measures it on the way: rows, columns, size, checksum.
@@ -35,8 +31,8 @@ export async function ingest(
 ): Promise<IngestedFile> {
   const format = FORMATS[contentType];
   if (!format) throw new Error(`no format for ${contentType}`);
-  const reader = format.reader?.();
-  const path = `raw.${format.extension}`;
+  const reader = rowReaderOf(format);
+  const path = `raw.${format}`;
   const key = `${prefix}${path}`;
   let facts: TableFacts | undefined;
   try {
@@ -48,11 +44,13 @@ export async function ingest(
     );
     facts ??= await readParquetFacts(store, key, file.sizeBytes);
     requireChecksum(checksum, file.sha256);
-    requireColumns(facts);
+    // Once more for all: a parquet file's columns are not seen row by row.
+    requireColumns(facts.columns.map(({ name }) => name));
     if (facts.numRows === 0) throw new InvalidRequest("the file has no rows", "body");
     return { path, ...file, ...facts };
   } catch (error) {
-    await store.remove(key);
+    // What is wrong with the file is what counts; the sweeper removes what stays.
+    await store.remove(key).catch(() => undefined);
     throw error;
   }
 }
@@ -67,14 +65,6 @@ async function* readOnTheWay(
     yield chunk;
   }
   if (reader) onRead(await reader.end());
-}
-
-/** Once more for all: a parquet file's columns are not seen row by row. */
-function requireColumns({ columns }: TableFacts): void {
-  for (const { name } of columns) {
-    const fault = columnFault(name, columns.length);
-    if (fault) throw new InvalidRequest(`the file ${fault}`, "body");
-  }
 }
 
 function requireChecksum(expected: string | undefined, actual: string): void {

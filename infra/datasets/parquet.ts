@@ -17,16 +17,21 @@ export async function readParquetFacts(
   await requireFooter(store, key, sizeBytes);
   // hyparquet is an ES module only.
   const { parquetMetadataAsync } = await import("hyparquet");
+  let away: unknown;
   const file = {
     byteLength: sizeBytes,
     slice: (start: number, end = sizeBytes) =>
-      arrayBuffer(store.read(key, { start, end: end - 1 })),
+      arrayBuffer(store.read(key, { start, end: end - 1 })).catch((error: unknown) => {
+        away = error;
+        throw error;
+      }),
   };
   try {
     const { num_rows, schema } = await parquetMetadataAsync(file);
     return { numRows: Math.max(0, Number(num_rows)), columns: columnsOf(schema) };
   } catch {
-    throw unreadable();
+    // The file is not to blame for a store that broke off.
+    throw away ?? unreadable();
   }
 }
 

@@ -69,7 +69,7 @@ test.each(Object.keys(TABLES))(
 );
 
 test.each([
-  ["csv", "a,b\n1\n", /^row 2 is not well-formed CSV/],
+  ["csv", "a,b\n1\n", /^row 2 has 1 field, and the header 2$/],
   ["csv", 'a\n"x\n', /not well-formed CSV/],
   ["csv", "a,a\n1,2\n", /^row 1 names a column twice/],
   ["csv", "a,\n1,2\n", /^row 1 names a column twice, or not at all/],

@@ -29,11 +29,19 @@ const MAX_COLUMNS = 2_000;
 const MAX_NAME_LENGTH = 256;
 
 /** What is wrong with a table of these columns, if anything is. */
-export function columnFault(name: string, count: number): string | undefined {
+function columnFault(name: string, count: number): string | undefined {
   if (count > MAX_COLUMNS) return `has more than ${MAX_COLUMNS} columns`;
   if (name.length > MAX_NAME_LENGTH) return `has a name of more than ${MAX_NAME_LENGTH} characters`;
   if (!isStorable(name)) return "has a name with NUL or half a surrogate pair";
   return undefined;
+}
+
+/** @throws InvalidRequest for columns that a manifest can't name. */
+export function requireColumns(names: string[]): void {
+  for (const name of names) {
+    const fault = columnFault(name, names.length);
+    if (fault) throw new InvalidRequest(`the file ${fault}`, "body");
+  }
 }
 
 /** The types seen in each column, in the order in which the columns appeared. */

@@ -1,12 +1,5 @@
-import type { Usage } from "../../core/pricing";
 import type { Outcome } from "../../core/states";
-import { NO_USAGE } from "../../core/usage";
-import {
-  type AttemptEnding,
-  type AttemptRow,
-  endAttempt,
-  measureGpuHours,
-} from "../database/attempts";
+import { type AttemptEnding, type AttemptRow, endAttempt } from "../database/attempts";
 import { failJob, type JobRow, returnToPending } from "../database/jobs";
 import type { Queryable } from "../database/pool";
 
@@ -26,7 +19,7 @@ export async function concludeAttempt(
   attempt: AttemptRow,
   how: Conclusion,
 ): Promise<Outcome> {
-  const ending = job.cancel_requested_at === null ? how : await cancelled(db, attempt, how);
+  const ending = job.cancel_requested_at === null ? how : cancelled(attempt, how);
   await endAttempt(db, {
     ...ending,
     jobId: job.job_id,
@@ -48,17 +41,11 @@ export async function concludeAttempt(
   return ending.outcome;
 }
 
-/** What was used up to the cancel is kept, with the measured GPU time where the worker tells none. */
-async function cancelled(db: Queryable, attempt: AttemptRow, how: Conclusion): Promise<Conclusion> {
+/** What was used up to the cancel is kept. */
+function cancelled(attempt: AttemptRow, how: Conclusion): Conclusion {
   const kept = { metrics: how.metrics ?? null, logsUri: how.logsUri ?? null };
   const said = how.outcome === "cancelled" ? how.error : undefined;
   const base = { ...kept, outcome: "cancelled", error: said ?? "cancelled" } as const;
   if (attempt.state !== "running") return base;
-  const told: Usage = how.usage ?? NO_USAGE;
-  const gpuHours = told.gpu_hours || (await measureGpuHours(db, attempt.job_id, attempt.attempt));
-  return {
-    ...base,
-    usage: { ...told, gpu_hours: gpuHours },
-    resultDigest: how.resultDigest ?? null,
-  };
+  return { ...base, usage: how.usage ?? null, resultDigest: how.resultDigest ?? null };
 }

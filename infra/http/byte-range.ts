@@ -1,6 +1,8 @@
+import { Readable } from "node:stream";
 import type { FastifyReply } from "fastify";
 import { ForgeError } from "../../core/errors";
 import type { ByteRange, ObjectStore } from "../store/object-store";
+import { lettingGo } from "../streamed-memory";
 
 /**
  * Sends an object, or the range of it that was asked for. Bytes that are appended meanwhile stay out:
@@ -24,7 +26,7 @@ export function sendObject(
   const bytes = asked ?? { start: 0, end: size - 1 };
   if (asked) reply.code(206).header("content-range", `bytes ${asked.start}-${asked.end}/${size}`);
   reply.header("content-length", bytes.end - bytes.start + 1);
-  return reply.send(store.read(key, bytes));
+  return reply.send(Readable.from(lettingGo(store.read(key, bytes)), { objectMode: false }));
 }
 
 /**

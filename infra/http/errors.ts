@@ -23,7 +23,7 @@ export function sendError(
 ): void {
   const refusal = toForgeError(error);
   if (refusal.status >= 500) {
-    const level = refusal.status === 503 ? "warn" : "error";
+    const level = refusal.status > 500 ? "warn" : "error";
     request.log[level]({ err: error, code: refusal.code }, "request failed");
   }
   reply.header("x-request-id", request.id);

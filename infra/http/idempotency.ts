@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { canonicalJson } from "../../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest } from "../../core/errors";
 import type { Context } from "../context";
 import { isLockTimeout } from "../database/errors";
@@ -12,7 +13,7 @@ const BEGIN = "set local lock_timeout = '2s'";
 
 const MAX_KEY_LENGTH = 255;
 
-interface Creation<T> {
+export interface Creation<T> {
   /** What was asked for, whatever the words: the same key with another content is refused. */
   content: unknown;
   /** Then it needs no transaction around it. */
@@ -70,13 +71,7 @@ function readKey(given: string[] = []): string | undefined {
 }
 
 const fingerprintOf = (content: unknown): string =>
-  createHash("sha256").update(JSON.stringify(content, inOrderOfNames)).digest("hex");
-
-/** The same object is the same text, in whichever order its fields came. */
-function inOrderOfNames(_name: string, value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
+  createHash("sha256").update(canonicalJson(content)).digest("hex");
 
 function inFlight(error: unknown): never {
   if (!isLockTimeout(error)) throw error;

@@ -37,6 +37,8 @@ const REFUSALS: Record<number, string> = {
   416: "the range lies beyond the end",
   422: "the Idempotency-Key was used with another request",
   429: "too many requests; `Retry-After` tells when to come back",
+  502: "a server behind this one broke off",
+  504: "a server behind this one has not answered in time",
   503: "something that Forge stands on is away; `Retry-After` tells when to come back",
 };
 
@@ -134,9 +136,10 @@ function describeFields(
 
 function describeBody(route: Route, schemas: Json): (Operation["requestBody"] & Json) | undefined {
   if (route.stream) {
-    const schema = { type: "string", contentEncoding: "binary", minLength: 1 };
+    const { isAnything = false } = route.stream;
+    const schema = isAnything ? {} : { type: "string", contentEncoding: "binary", minLength: 1 };
     return {
-      required: true,
+      required: !isAnything,
       description: route.stream.description,
       content: Object.fromEntries(route.stream.contentTypes.map((type) => [type, { schema }])),
     };
@@ -221,7 +224,7 @@ function describeRefusals(route: Route): Record<string, Json> {
   if (hasBody) {
     may(408, "request_timeout");
     may(413, "body_too_large");
-    may(415, "unsupported_media_type");
+    if (!route.stream?.isAnything) may(415, "unsupported_media_type");
   }
   if (route.headers && "Idempotency-Key" in route.headers) {
     may(409, "request_in_flight");

@@ -42,6 +42,8 @@ interface JsonBody<B> {
 /** A body that is streamed, of one of these content types. */
 interface StreamedBody {
   contentTypes: readonly string[];
+  /** Of any other content type too, or none; it may be absent. */
+  isAnything?: true;
   description: string;
 }
 

@@ -21,9 +21,10 @@ function pathsOf(route: Route): string[] {
 /** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
 export function addRoutes(app: FastifyInstance, routes: Route[]): void {
   const allowed = new Map<string, { url: string; methods: Set<string> }>();
+  const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
   for (const route of routes) {
     for (const url of pathsOf(route)) {
-      addRoute(app, route, url);
+      if (!takesAnything(route)) addRoute(app, route, url);
       // Two routes may name one place of the path by two names.
       const shape = url.replaceAll(/:[a-z_]+/g, ":");
       const known = allowed.get(shape) ?? { url, methods: new Set() };
@@ -32,6 +33,14 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
       allowed.set(shape, known);
     }
   }
+  // In a scope of their own: there no body is parsed, JSON neither.
+  app.register(async (unparsed) => {
+    unparsed.removeAllContentTypeParsers();
+    unparsed.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+    for (const route of routes.filter(takesAnything)) {
+      for (const url of pathsOf(route)) addRoute(unparsed, route, url);
+    }
+  });
   for (const { url, methods } of allowed.values()) {
     const allow = [...methods].join(", ");
     app.route({
@@ -89,6 +98,7 @@ function requireContentType(route: Route, request: FastifyRequest): void {
   if (method === "GET" || method === "HEAD") return;
   const { "content-length": length, "transfer-encoding": encoding } = headers;
   if (encoding === undefined && (length === undefined || length === "0")) return;
+  if (route.stream?.isAnything) return;
   const takes = route.stream?.contentTypes ?? ["application/json"];
   if (takes.includes(mediaTypeOf(request))) return;
   throw new ForgeError(

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import type { FastifyRequest } from "fastify";
 import { InvalidRequest } from "../../core/errors";
 import type { ByteRange } from "../store/object-store";
+import { lettingGo } from "../streamed-memory";
 
 /** What a request says of its bytes; `total` is how many there will be in all, where that is known. */
 export type SentRange =
@@ -31,7 +32,7 @@ export async function* sentBytes(
 ): AsyncGenerator<Buffer> {
   let passed = 0;
   if (body instanceof Readable) {
-    for await (const chunk of body as AsyncIterable<Buffer>) {
+    for await (const chunk of lettingGo(body)) {
       const start = Math.max(0, skipped - passed);
       passed += chunk.length;
       if (length !== undefined && passed > length) throw mismatch(length);

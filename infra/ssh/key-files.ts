@@ -1,7 +1,7 @@
 import { readFile, realpath } from "node:fs/promises";
 import { isAbsolute, join, sep } from "node:path";
 import ssh2 from "ssh2";
-import { SshRefused } from "./refused";
+import { ConnectionRefused } from "../net/refused";
 
 /** Looked for where a registration names no file. */
 export const DEFAULT_KEY_FILE = "id_ed25519";
@@ -16,11 +16,11 @@ export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): stri
 /**
  * Reads a private key from a file below `directory`, following no link that leads out of it.
  *
- * @throws SshRefused with a message that names the file, never what is in it.
+ * @throws ConnectionRefused with a message that names the file, never what is in it.
  */
 export async function readKeyFile(directory: string, path: string): Promise<Buffer> {
   const file = isAbsolute(path) ? path : join(directory, path);
-  const outside = new SshRefused(
+  const outside = new ConnectionRefused(
     `there is no key file "${path}" in the directory of your SSH keys`,
   );
   let content: Buffer;
@@ -33,11 +33,11 @@ export async function readKeyFile(directory: string, path: string): Promise<Buff
   }
   const parsed = ssh2.utils.parseKey(content);
   if (!(parsed instanceof Error) && !parsed.isPrivateKey()) {
-    throw new SshRefused(`the key file "${path}" is no private key`);
+    throw new ConnectionRefused(`the key file "${path}" is no private key`);
   }
   if (parsed instanceof Error) {
     const why = /encrypted/i.test(parsed.message) ? "is encrypted" : "is no private key";
-    throw new SshRefused(`the key file "${path}" ${why}`);
+    throw new ConnectionRefused(`the key file "${path}" ${why}`);
   }
   return content;
 }

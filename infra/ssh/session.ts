@@ -1,6 +1,6 @@
 import { Client, type ClientChannel } from "ssh2";
+import { ConnectionRefused } from "../net/refused";
 import { fingerprintOf } from "./host-key";
-import { SshRefused } from "./refused";
 
 export interface SshTarget {
   /** An address, resolved and allowed. */
@@ -35,7 +35,7 @@ export class SshSession {
 
   /**
    * @param signal ends the attempt, and ever after the connection, at once.
-   * @throws SshRefused when the host or our key is refused; any other error may be of the moment.
+   * @throws ConnectionRefused when the host or our key is refused; any other error may be of the moment.
    */
   static async open(target: SshTarget, signal: AbortSignal): Promise<SshSession> {
     const client = new Client();
@@ -51,10 +51,12 @@ export class SshSession {
         if (shown !== "" && target.hostKey !== undefined && shown !== target.hostKey) {
           const message = `the host's key is ${shown}, not ${target.hostKey} as it was before`;
           reject(
-            new SshRefused(`${message}; if that is meant, call for the bootstrap with the new one`),
+            new ConnectionRefused(
+              `${message}; if that is meant, call for the bootstrap with the new one`,
+            ),
           );
         } else if (error.level === "client-authentication") {
-          reject(new SshRefused(`${target.user} can't log in with this key`));
+          reject(new ConnectionRefused(`${target.user} can't log in with this key`));
         } else {
           reject(
             new Error(`can't connect to ${target.address} port ${target.port}: ${error.message}`),

@@ -1,12 +1,22 @@
 import { createHash, randomUUID } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
+import { constants, createReadStream, existsSync, realpathSync } from "node:fs";
 import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { ByteRange, ObjectStore, StoredObject } from "./object-store";
+import {
+  type ByteRange,
+  byPath,
+  type Measured,
+  type ObjectStore,
+  requireKey,
+  StoreAway,
+  type StoredObject,
+} from "./object-store";
 
-/** The object store as a directory. */
+const MARK = ".forge-store";
+
+/** The object store as a directory. Links in it that lead out of it are refused, whoever made them. */
 export class LocalStore implements ObjectStore {
   constructor(private readonly root: string) {}
 
@@ -14,7 +24,7 @@ export class LocalStore implements ObjectStore {
     await this.write(key, (file) => file.writeFile(body));
   }
 
-  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Omit<StoredObject, "path">> {
+  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured> {
     const hash = createHash("sha256");
     let sizeBytes = 0;
     await this.write(key, async (file) => {
@@ -59,7 +69,7 @@ export class LocalStore implements ObjectStore {
     }
   }
 
-  async measure(key: string): Promise<Omit<StoredObject, "path"> | undefined> {
+  async measure(key: string): Promise<Measured | undefined> {
     const sizeBytes = await this.sizeOf(key);
     if (sizeBytes === undefined) return undefined;
     try {
@@ -71,17 +81,24 @@ export class LocalStore implements ObjectStore {
   }
 
   async sizeOf(key: string): Promise<number | undefined> {
+    const path = this.placeOf(key);
+    // What a link shows of elsewhere is no object of ours.
+    if (!this.isInside(path)) return undefined;
     try {
-      const found = await stat(this.pathOf(key));
+      const found = await stat(path);
       return found.isFile() ? found.size : undefined;
     } catch (error) {
-      if (isErrno(error, "ENOENT") || isErrno(error, "ENOTDIR")) return undefined;
+      if (NOWHERE.some((code) => isErrno(error, code))) return undefined;
       throw error;
     }
   }
 
   read(key: string, range?: ByteRange): Readable {
     return createReadStream(this.pathOf(key), range);
+  }
+
+  localPath(key: string): string {
+    return realpathSync(this.pathOf(key));
   }
 
   async remove(key: string): Promise<void> {
@@ -105,15 +122,23 @@ export class LocalStore implements ObjectStore {
     );
     const files = entries
       .filter((entry) => entry.isFile() && !UNFINISHED.test(entry.name))
-      .map((entry) => join(entry.parentPath, entry.name))
-      .sort();
-    return await Promise.all(
+      .map((entry) => join(entry.parentPath, entry.name));
+    const found = await Promise.all(
       files.map(async (file) => ({
         path: relative(directory, file).split(sep).join("/"),
         sizeBytes: (await stat(file)).size,
-        sha256: await sha256Of(file),
       })),
     );
+    return found.sort(byPath);
+  }
+
+  /**
+   * Makes the directory where there is none, and marks it: a directory without the mark is not the store,
+   * but where its disk will be mounted again.
+   */
+  async check(): Promise<void> {
+    await mkdir(this.root, { recursive: true });
+    await (await open(join(this.root, MARK), "a")).close();
   }
 
   /** Nobody sees the file before it is whole and on the disk. */
@@ -136,13 +161,42 @@ export class LocalStore implements ObjectStore {
   }
 
   private pathOf(key: string): string {
-    const segments = key.split("/");
-    if (segments.includes("..") || key.startsWith("/") || key.includes("\0")) {
-      throw new Error(`not a store key: ${key}`);
-    }
-    return join(this.root, ...segments);
+    const path = this.placeOf(key);
+    if (!this.isInside(path)) throw new Error(`not a store key: ${key} leads out of the store`);
+    return path;
+  }
+
+  /** @throws StoreAway when the store is not there at all: what is not found says nothing then. */
+  private placeOf(key: string): string {
+    const path = join(this.root, ...requireKey(key).split("/"));
+    if (!existsSync(join(this.root, MARK)))
+      throw new StoreAway("the store's directory is not there");
+    return path;
+  }
+
+  private isInside(path: string): boolean {
+    const real = realPathOf(path);
+    return real === undefined || `${real}${sep}`.startsWith(`${this.realRoot}${sep}`);
+  }
+
+  private get realRoot(): string {
+    return realPathOf(this.root) ?? this.root;
   }
 }
+
+/** Of as much of a path as exists: its place without links. Undefined: nothing of it can be looked at. */
+function realPathOf(path: string): string | undefined {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if (!NOWHERE.some((code) => isErrno(error, code)) || parent === path) return undefined;
+    return realPathOf(parent);
+  }
+}
+
+/** What is said of a path that no file can be at. */
+const NOWHERE = ["ENOENT", "ENOTDIR", "ENAMETOOLONG", "ELOOP"];
 
 /** What a move says when its source is gone, or its target's place is taken by another kind of thing. */
 const IN_THE_WAY = ["ENOENT", "EEXIST", "ENOTDIR", "EISDIR", "ENOTEMPTY"];
@@ -155,7 +209,7 @@ const createFile = (path: string): Promise<FileHandle> => openIn(path, "wx");
 
 /** Opens a file to write at any place of it, made where there is none; nothing of it is cut off. */
 const openForAppend = (path: string): Promise<FileHandle> =>
-  openIn(path, constants.O_WRONLY | constants.O_CREAT);
+  openIn(path, constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW);
 
 /** The directory is made only where it is missing, which is seldom. */
 async function openIn(path: string, flags: string | number): Promise<FileHandle> {

@@ -4,12 +4,16 @@ import { join } from "node:path";
 import ssh2 from "ssh2";
 import { ApiClient } from "../../dev/api-client";
 import type { OpenApiDocument } from "../../infra/http/openapi";
+import { deploy } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { type Ids, OVER_SSH, PENDING, ROWS, type Row } from "./rows";
+import { ModelServer } from "../support/model-server";
+import { startPipeline, untilPipeline } from "../support/pipelines";
+import { type Ids, OVER_SSH, PENDING, PIPELINES, ROWS, type Row } from "./rows";
 
 let forge: Forge;
 let ids: Ids;
+let model: ModelServer;
 const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
@@ -23,15 +27,26 @@ beforeAll(async () => {
     FORGE_COMPUTE_REPOSITORY: "https://example.org/compute.git",
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_CANCEL_GRACE_S: "600",
+    FORGE_DEPLOYMENT_STOP_GRACE_S: "600",
+    FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
+  model = await ModelServer.start("deployed");
   const worker = await forge.worker("w1", { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });
   const finished = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
   await worker.report(job, { status: "completed", result: {} });
   await untilEnded(forge.user, finished.job_id);
+  const deployed = async (result: object): Promise<string> => {
+    const made = deploy(forge.user);
+    await worker.report(await worker.take(), { status: "completed", result });
+    return (await made).deployment_id;
+  };
+  const deploymentId = await deployed({ inference_url: model.url });
+  const leavingDeploymentId = await deployed({});
   const idle = await forge.worker("out-of-order");
   await idle.heartbeat({ status: "error" });
   const upload = await post("/api/datasets", Buffer.from('{"q": 1}\n'));
+  const leaving = await post("/api/datasets", Buffer.from('{"q": 2}\n'));
   const spare = await forge.user.post<{ key_id: string }>("/api/auth/api-keys", {});
   const overSsh = await forge.user.post<{ worker_id: string }>("/workers/register", OVER_SSH);
   const waiting = await forge.user.submit("train", {
@@ -43,11 +58,23 @@ beforeAll(async () => {
   const running = await forge.user.submit("audit", { dataset_uri: upload.dataset_uri });
   await deaf.take();
   await forge.worker("leaving");
+  const pipeline = await startPipeline(forge.user, PIPELINES.steps);
+  const cancelled = await startPipeline(forge.user, PIPELINES.template);
+  const waitingPipeline = await startPipeline(forge.user, PIPELINES.template);
+  await forge.user.call("POST", `/api/pipelines/${cancelled}/cancel`);
+  await untilPipeline(forge.user, cancelled);
+  await untilPipeline(forge.user, waitingPipeline, ["waiting_approval"]);
   ids = {
+    pipeline_id: pipeline,
+    waiting_pipeline_id: waitingPipeline,
+    cancelled_pipeline_id: cancelled,
     job_id: waiting.job_id,
     running_job_id: running.job_id,
     finished_job_id: finished.job_id,
     artifact_id: upload.dataset_id,
+    leaving_artifact_id: leaving.dataset_id,
+    deployment_id: deploymentId,
+    leaving_deployment_id: leavingDeploymentId,
     file: "raw.jsonl",
     worker_id: "w1",
     leaving_worker_id: "leaving",
@@ -58,6 +85,7 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await forge?.stop();
+  await model?.stop();
   rmSync(keyDir, { recursive: true });
 });
 

@@ -1,3 +1,4 @@
+import { METERED_RATE_CARD } from "../../core/billing/rate-card";
 import type { Scope } from "../../infra/api-keys";
 import { AUDIT } from "../support/jobs";
 
@@ -7,11 +8,17 @@ export type Ids = Record<
   | "running_job_id"
   | "finished_job_id"
   | "artifact_id"
+  | "leaving_artifact_id"
+  | "deployment_id"
+  | "leaving_deployment_id"
   | "file"
   | "worker_id"
   | "leaving_worker_id"
   | "ssh_worker_id"
-  | "key_id",
+  | "key_id"
+  | "pipeline_id"
+  | "waiting_pipeline_id"
+  | "cancelled_pipeline_id",
   string
 >;
 
@@ -62,6 +69,65 @@ const submissions = [JOB_BODIES, SDK_BODIES].flatMap((bodies) =>
     }),
   ),
 );
+
+/** Both forms of a pipeline (contract.md). */
+export const PIPELINES: Record<string, object> = {
+  template: {
+    template: "byo-data",
+    params: { audit: AUDIT, distill: { teacher: "t" }, train: { model: "m" } },
+    skip: [],
+    gates: [{ step: "evaluate", condition: "scores.overall >= 0.7" }],
+    approvals: ["audit"],
+    budget_usd: 5,
+    reuse: true,
+    name: "nightly",
+    tags: ["a"],
+  },
+  steps: {
+    steps: [
+      { name: "train", job_type: "train", payload: { dataset_id: "d", model: "m" } },
+      {
+        name: "evaluate",
+        job_type: "evaluate",
+        payload: { checkpoint_id: "${steps.train.result.checkpoint_id}" },
+        needs: ["train"],
+      },
+    ],
+    approvals: ["train"],
+  },
+};
+
+const aPipeline = {
+  pipeline_id: expect.any(String),
+  status: expect.any(String),
+  steps: expect.arrayContaining([
+    expect.objectContaining({
+      name: "train",
+      job_type: "train",
+      job_id: null,
+      status: expect.any(String),
+      started_at: null,
+      cost_usd: null,
+    }),
+  ]),
+};
+
+const pipelineAction = (
+  action: string,
+  status: number,
+  paths: (ids: Ids) => string,
+  more: Partial<Row> = {},
+): Row => ({
+  operations: [`POST /api/pipelines/{pipeline_id}/${action}`],
+  method: "POST",
+  paths: (ids) => [`/api/pipelines/${paths(ids)}/${action}`],
+  scope: "user",
+  status,
+  answer: { pipeline_id: expect.any(String) },
+  ...more,
+});
+
+const { name: _, version: __, ...PRICES } = METERED_RATE_CARD;
 
 /** The SSH form of spec.md 2.4, of a machine that nobody answers for. */
 export const OVER_SSH = {
@@ -299,6 +365,15 @@ export const ROWS: Row[] = [
     answer: { api_key: expect.objectContaining({ scope: "user", key: expect.any(String) }) },
   },
   get("/api/admin/users", () => ["/api/admin/users"], list("users"), "admin"),
+  {
+    operations: ["PUT /api/admin/users/{user_id}/payment-customer"],
+    method: "PUT",
+    paths: () => ["/api/admin/users/local/payment-customer"],
+    scope: "admin",
+    status: 200,
+    body: () => ({ payment_customer_id: "cus_contract" }),
+    answer: { user_id: "local", payment_customer_id: "cus_contract" },
+  },
   get("/api/billing/summary", () => ["/api/billing/summary"], {
     by_job_type: expect.any(Object),
     gpu_hours_total: expect.any(Number),
@@ -312,6 +387,52 @@ export const ROWS: Row[] = [
     { state: "final", rate_card: "default", formula: expect.any(String) },
   ),
   get("/api/billing/rates", () => ["/api/billing/rates"], { rate_card: "default" }),
+  {
+    operations: ["POST /api/billing/estimate"],
+    method: "POST",
+    paths: () => ["/api/billing/estimate"],
+    scope: "user",
+    status: 200,
+    body: () => ({ job_type: "generate", payload: JOB_BODIES.generate }),
+    answer: { expected_usd: expect.any(Number), high_usd: expect.any(Number), currency: "USD" },
+  },
+  {
+    operations: ["GET /api/billing/export"],
+    method: "GET",
+    paths: () => ["/api/billing/export", "/api/billing/export?period=2026-01"],
+    scope: "user",
+    status: 200,
+  },
+  get("/api/billing/budget", () => ["/api/billing/budget"], { user_id: expect.any(String) }),
+  {
+    operations: ["PUT /api/billing/budget"],
+    method: "PUT",
+    paths: () => ["/api/billing/budget"],
+    scope: "user",
+    status: 200,
+    body: () => ({ cap_usd: 1_000_000 }),
+    answer: { budget: expect.objectContaining({ cap_usd: 1_000_000, warning_usd: 800_000 }) },
+  },
+  get("/api/audit", () => ["/api/audit"], { entries: expect.any(Array), has_more: false }),
+  get("/api/admin/rate-cards", () => ["/api/admin/rate-cards"], list("rate_cards"), "admin"),
+  {
+    operations: ["POST /api/admin/rate-cards"],
+    method: "POST",
+    paths: () => ["/api/admin/rate-cards"],
+    scope: "admin",
+    status: 201,
+    body: () => ({ name: "contract", prices: { ...PRICES } }),
+    answer: { name: "contract", version: expect.any(Number), prices: PRICES },
+  },
+  {
+    operations: ["PUT /api/admin/users/{user_id}/rate-card"],
+    method: "PUT",
+    paths: () => ["/api/admin/users/local/rate-card"],
+    scope: "admin",
+    status: 200,
+    body: () => ({ rate_card: "default" }),
+    answer: { user_id: "local", rate_card: "default", effective_from: expect.any(String) },
+  },
   get("/api/artifacts", () => ["/api/artifacts"], list("artifacts")),
   get("/api/artifacts/{artifact_id}", ({ artifact_id: id }) => [`/api/artifacts/${id}`], {
     source_jobs: expect.any(Array),
@@ -332,6 +453,45 @@ export const ROWS: Row[] = [
     ({ artifact_id: id, file }) => [`/api/artifacts/${id}/files/${file}`],
     {},
   ),
+  get(
+    "/api/artifacts/{artifact_id}/preview",
+    ({ artifact_id: id, file }) => [
+      `/api/artifacts/${id}/preview`,
+      `/api/artifacts/${id}/preview?path=${file}`,
+    ],
+    { num_rows: 1, columns: [expect.objectContaining({ name: "q" })], rows: [{ q: 1 }] },
+  ),
+  get(
+    "/api/artifacts/{artifact_id}/lineage",
+    ({ artifact_id: id }) => [`/api/artifacts/${id}/lineage`],
+    { nodes: [expect.objectContaining({ type: "artifact" })], edges: [], truncated: false },
+  ),
+  get(
+    "/api/artifacts/{artifact_id}/archive",
+    ({ artifact_id: id }) => [`/api/artifacts/${id}/archive`],
+    {},
+  ),
+  {
+    operations: ["DELETE /api/artifacts/{artifact_id}"],
+    method: "DELETE",
+    paths: ({ leaving_artifact_id: id }) => [`/api/artifacts/${id}`],
+    scope: "user",
+    status: 200,
+    answer: { deleted_at: expect.any(String) },
+  },
+  get("/api/storage", () => ["/api/storage", "/api/storage?period=2026-01"], {
+    total_bytes: expect.any(Number),
+  }),
+  get("/api/retention", () => ["/api/retention"], { rules: [] }),
+  {
+    operations: ["PUT /api/retention"],
+    method: "PUT",
+    paths: () => ["/api/retention"],
+    scope: "user",
+    status: 200,
+    body: () => ({ rules: [] }),
+    answer: { rules: [] },
+  },
   {
     operations: ["POST /api/datasets"],
     method: "POST",
@@ -341,6 +501,79 @@ export const ROWS: Row[] = [
     body: () => Buffer.from('{"q": "why?"}\n'),
     answer: { dataset_id: expect.any(String), dataset_uri: expect.any(String), num_rows: 1 },
   },
+  ...Object.values(PIPELINES).map(
+    (body): Row => ({
+      operations: ["POST /api/pipelines"],
+      method: "POST",
+      paths: () => ["/api/pipelines"],
+      scope: "user",
+      status: 201,
+      body: () => body,
+      answer: aPipeline,
+    }),
+  ),
+  get(
+    "/api/pipelines",
+    () => ["/api/pipelines", "/api/pipelines?status=running"],
+    list("pipelines"),
+  ),
+  get("/api/pipelines/{pipeline_id}", ({ pipeline_id: id }) => [`/api/pipelines/${id}`], aPipeline),
+  pipelineAction("approve", 200, ({ waiting_pipeline_id: id }) => id, {
+    body: () => ({ step: "audit" }),
+  }),
+  {
+    operations: ["PUT /api/pipelines/{pipeline_id}/budget"],
+    method: "PUT",
+    paths: ({ pipeline_id: id }) => [`/api/pipelines/${id}/budget`],
+    scope: "user",
+    status: 200,
+    body: () => ({ budget_usd: 100, warning_usd: 50 }),
+    answer: { budget_usd: 100, budget_state: "ok" },
+  },
+  pipelineAction("cancel", 202, ({ cancelled_pipeline_id: id }) => id),
+  pipelineAction("resume", 202, ({ cancelled_pipeline_id: id }) => id, {
+    headers: { "idempotency-key": "resumed-once" },
+  }),
+  get(
+    "/api/deployments",
+    () => ["/api/deployments", "/api/deployments?status=active&limit=5"],
+    list("deployments"),
+  ),
+  get("/api/deployments/{deployment_id}", ({ deployment_id: id }) => [`/api/deployments/${id}`], {
+    status: "active",
+    url: expect.any(String),
+    scaling: { min_replicas: 1, max_replicas: 1 },
+    replicas: [expect.objectContaining({ state: "serving" })],
+  }),
+  {
+    operations: ["PATCH /api/deployments/{deployment_id}"],
+    method: "PATCH",
+    paths: ({ deployment_id: id }) => [`/api/deployments/${id}`],
+    scope: "user",
+    status: 200,
+    body: () => ({ min_replicas: 1, max_replicas: 1 }),
+    answer: { status: "active" },
+  },
+  {
+    operations: ["POST /api/deployments/{deployment_id}/stop"],
+    method: "POST",
+    // Its worker is deaf to it: within the grace it is asked for again and again.
+    paths: ({ leaving_deployment_id: id }) => [`/api/deployments/${id}/stop`],
+    scope: "user",
+    status: 202,
+    answer: { status: "stopping", stop_requested_at: expect.any(String) },
+  },
+  ...["GET", "POST", "DELETE"].map(
+    (method): Row => ({
+      operations: [`${method} /api/deployments/{deployment_id}/v1/{path}`],
+      method,
+      paths: ({ deployment_id: id }) => [`/api/deployments/${id}/v1/models?verbose=1`],
+      scope: "user",
+      status: 200,
+      ...(method === "POST" ? { body: () => ({ messages: [] }) } : {}),
+      answer: { model: "deployed", path: expect.stringMatching(/^\/v1\/models\/?\?verbose=1$/) },
+    }),
+  ),
   get("/healthz", () => ["/healthz"], { ok: true }, "open"),
   get("/readyz", () => ["/readyz"], { ready: true }, "open"),
   get("/openapi.json", () => ["/openapi.json"], { openapi: "3.1.0" }),
@@ -348,20 +581,5 @@ export const ROWS: Row[] = [
 
 /** Rows that a later part of the work builds: no answer of theirs may look as if they were there. */
 export const PENDING: Record<string, string[]> = {
-  "artifacts: lineage and preview": [
-    "GET /api/artifacts/{artifact_id}/lineage",
-    "GET /api/artifacts/{artifact_id}/preview",
-  ],
-  "pipelines and deployments": [
-    "GET /api/deployments",
-    "POST /api/deployments/{deployment_id}/stop",
-    "POST /api/pipelines",
-    "GET /api/pipelines",
-    "GET /api/pipelines/{pipeline_id}",
-    "POST /api/pipelines/{pipeline_id}/cancel",
-    "POST /api/pipelines/{pipeline_id}/resume",
-    "POST /api/pipelines/{pipeline_id}/approve",
-  ],
-  "billing: estimates and budgets": ["POST /api/billing/estimate", "PUT /api/billing/budget"],
   "operations: metrics": ["GET /metrics"],
 };

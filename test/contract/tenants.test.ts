@@ -2,7 +2,9 @@ import { ApiClient } from "../../dev/api-client";
 import type { OpenApiDocument, Operation } from "../../infra/http/openapi";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { startPipeline } from "../support/pipelines";
 import { createTenant, type Tenant } from "../support/tenants";
+import { PIPELINES } from "./rows";
 
 /**
  * Built from the OpenAPI document: for each operation, every id in its path, query or body is tried with
@@ -36,6 +38,8 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_MAX_STREAM_S: "1",
     FORGE_MAX_POLL_S: "1",
+    // Nobody's deployment is to be placed again meanwhile.
+    FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
   owner = await createTenant(forge, "owner");
   stranger = await createTenant(forge, "stranger");
@@ -50,6 +54,10 @@ beforeAll(async () => {
   await liveA(owner, "owner-worker");
   await liveA(stranger, "stranger-worker");
   owned = await harvest(owner.user);
+  // Only admins are shown it, and no list of the owner's.
+  const customer = { payment_customer_id: "cus_of_the_owner" };
+  await forge.admin.call("PUT", "/api/admin/users/owner/payment-customer", customer);
+  owned.set("payment_customer_id", new Set([customer.payment_customer_id]));
   strange = await harvest(stranger.user);
 });
 
@@ -70,7 +78,11 @@ async function liveA({ user, worker }: Tenant, workerId: string): Promise<void> 
   }
   await user.submit("train", { dataset_id: "unlisted-dataset", model: "m", resources: { gpu: 8 } });
   await user.post("/api/auth/api-keys", { name: "spare" });
+  await startPipeline(user, PIPELINES.template);
 }
+
+/** The document, and what is no JSON. */
+const NO_LISTS = ["/openapi.json", "/api/billing/export"];
 
 /** Every id that a tenant's lists show, by the name of its field. */
 async function harvest(user: ApiClient): Promise<Map<string, Set<string>>> {
@@ -85,7 +97,7 @@ async function harvest(user: ApiClient): Promise<Map<string, Set<string>>> {
     }
   };
   for (const { method, path, operation } of operations) {
-    const isList = method === "GET" && !path.includes("{") && path !== "/openapi.json";
+    const isList = method === "GET" && !path.includes("{") && !NO_LISTS.includes(path);
     if (!isList || operation["x-forge-scope"] !== "user") continue;
     collect((await user.call("GET", path)).body);
   }

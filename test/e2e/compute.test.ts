@@ -1,9 +1,18 @@
+import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { pythonEnvironment } from "../../dev/stack/python";
+import { pythonEnvironment, pythonPath } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { logOf, runJob } from "../support/agent-jobs";
+import {
+  type Artifact,
+  download,
+  faultsOfManifest,
+  type Lineage,
+  sha256,
+} from "../support/artifacts";
+import { read, serving, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
 
@@ -42,10 +51,12 @@ interface Chat {
   choices: { message: { content: string } }[];
 }
 
-async function ask(url: string, question: string): Promise<string> {
-  const response = await fetch(`${url}/chat/completions`, {
+/** At the deployment's own address, wherever it runs. */
+async function ask(deploymentId: string, question: string): Promise<string> {
+  const url = `${forge.stack.apiUrl}/api/deployments/${deploymentId}/v1/chat/completions`;
+  const response = await fetch(url, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    headers: { "content-type": "application/json", "x-service-api-key": forge.user.key },
     body: JSON.stringify({ messages: [{ role: "user", content: question }], temperature: 0 }),
   });
   const { choices } = (await response.json()) as Chat;
@@ -126,8 +137,8 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
 
 test("deploy: it answers, is a teacher, is restored by a restarted agent, and stopped by command", async () => {
   const { result } = await runJob(forge.user, "deploy", { checkpoint_id: made.trained });
-  const url = String(result.inference_url);
-  expect(await ask(url, "What is 17 + 25?")).toMatch(/42/);
+  const id = String(result.deployment_id);
+  expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
   const answered = await runJob(forge.user, "generate", {
     task: "sums",
     size: 50,
@@ -139,13 +150,25 @@ test("deploy: it answers, is a teacher, is restored by a restarted agent, and st
   expect(correctness_mean).toBeGreaterThan(MARGIN);
 
   await forge.stack.agents.get("second")?.kill();
-  await expect(ask(url, "What is 1 + 1?")).rejects.toThrow();
+  await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
   const stray = leaveStray(String(result.deployment_id));
   await forge.stack.startAgent("second");
-  await waitFor("the restored model", () => ask(url, "What is 1 + 2?"), { timeoutMs: 60_000 });
+  await waitFor("the restored model", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
   await waitFor("the stray to be stopped", () => !existsSync(stray), { timeoutMs: 60_000 });
-  expect(await ask(url, "What is 21 + 14?")).toMatch(/35/);
+  expect(await ask(id, "What is 21 + 14?")).toMatch(/35/);
+  made.deployment = id;
 }, 180_000);
+
+test("a deployment whose agent is killed for good is served by another, until it is stopped", async () => {
+  const { deployment: id = "" } = made;
+  await forge.stack.agents.get("second")?.kill();
+  await forge.stack.startAgent("third");
+  await waitFor("it to answer again", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
+  expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
+  expect(serving(await read(forge.user, id))).toEqual(["third"]);
+  await stop(forge.user, id);
+  await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
+}, 120_000);
 
 /** As if the agent had deployed one more, for an attempt that was lost to another worker; its folder. */
 function leaveStray(deploymentId: string): string {
@@ -158,6 +181,79 @@ function leaveStray(deploymentId: string): string {
   writeFileSync(join(stray, "deployment.json"), JSON.stringify({ ...spec, port }));
   return stray;
 }
+
+/** `forge …`, as a user calls it; its exit code and what it printed. */
+function forgeCommand(python: string, ...args: string[]): { code: number | null; out: string } {
+  const { status, stdout, stderr } = spawnSync(python, ["-m", "forge", ...args], {
+    encoding: "utf8",
+    env: {
+      ...process.env,
+      PYTHONPATH: pythonPath(),
+      SERVICE_BASE_URL: forge.stack.apiUrl,
+      SERVICE_API_KEY: forge.user.key,
+    },
+  });
+  return { code: status, out: `${stdout}${stderr}` };
+}
+
+test("what came of it all is one graph of provable artifacts, down to a flipped byte", async () => {
+  const python = await pythonEnvironment(saySilently, ["runtime", "train", "sdk"]);
+  const trained = String(made.trained);
+  const { nodes, edges } = await forge.user.get<Lineage>(`/api/artifacts/${trained}/lineage`);
+  const artifacts = nodes.filter(({ type }) => type === "artifact");
+  expect(new Set(artifacts.map(({ kind }) => kind))).toEqual(
+    new Set([
+      "raw_dataset",
+      "scored_dataset",
+      "distilled_dataset",
+      "checkpoint",
+      "evaluation_report",
+      "deployment",
+    ]),
+  );
+  const jobs = nodes.filter(({ type }) => type === "job").map(({ kind }) => kind);
+  expect(new Set(jobs)).toEqual(
+    new Set(["generate", "audit", "distill", "train", "evaluate", "deploy"]),
+  );
+  // From the first dataset to the deployment, along the edges.
+  const reached = new Set(
+    artifacts
+      .filter(({ kind }) => kind === "raw_dataset")
+      .slice(0, 1)
+      .map(({ id }) => id),
+  );
+  for (let before = 0; before < reached.size; ) {
+    before = reached.size;
+    for (const { from, to } of edges) if (reached.has(from)) reached.add(to);
+  }
+  expect(artifacts.filter(({ id }) => !reached.has(id))).toEqual([]);
+
+  for (const { id } of artifacts) {
+    const { manifest } = await forge.user.get<Artifact>(`/api/artifacts/${id}`);
+    expect([id, faultsOfManifest(manifest)]).toEqual([id, []]);
+    expect([id, manifest.contradictions]).toEqual([id, []]);
+    expect(manifest.verified).toBe(true);
+    for (const file of manifest.files) {
+      const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);
+      expect([file.path, sha256(bytes)]).toEqual([file.path, file.sha256]);
+    }
+    expect(forgeCommand(python, "artifacts", "verify", id)).toMatchObject({ code: 0 });
+  }
+  const model = join(forge.stack.storeDir, "artifacts", "checkpoints", trained, "model.pt");
+  const bytes = readFileSync(model);
+  const at = Math.floor(bytes.length / 2);
+  const flip = (): void => {
+    bytes[at] = (bytes[at] ?? 0) ^ 1;
+    writeFileSync(model, bytes);
+  };
+  flip();
+  const verified = forgeCommand(python, "artifacts", "verify", trained);
+  expect(verified).toMatchObject({ code: 1, out: expect.stringMatching(/changed +model\.pt/) });
+  flip();
+  expect(forgeCommand(python, "artifacts", "verify", trained)).toMatchObject({ code: 0 });
+  const tree = forgeCommand(python, "artifacts", "lineage", trained);
+  expect(tree).toMatchObject({ code: 0, out: expect.stringContaining("builtin:tiny") });
+}, 120_000);
 
 test("a teacher that nobody knows fails the job, and the words say which", async () => {
   const { job_id } = await forge.user.submit("generate", {

@@ -1,9 +1,11 @@
 import { DefaultLogger, Runtime } from "@temporalio/worker";
-import { jobWorkflowId } from "../../core/workflow-ids";
+import { deploymentWorkflowId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
+import { deploy, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { inspectHistory, readHistory, recordedHistories, replay } from "../support/histories";
 import { AUDIT, untilEnded } from "../support/jobs";
+import type { ServingWorker } from "../support/serving-worker";
 
 /**
  * Histories recorded from the real server are replayed against today's workflow code: a change that
@@ -16,13 +18,30 @@ beforeAll(() => {
 describe("recorded histories", () => {
   const files = recordedHistories();
 
-  test("are of all ways that a job goes, and a machine that is set up", () => {
+  test("are of all ways that jobs, pipelines and deployments go, and a machine that is set up", () => {
     expect(files).toEqual([
       "attempts-used-up.json",
       "bootstrap-failed.json",
       "bootstrap.json",
       "cancelled.json",
+      "deployment-replaced.json",
+      "deployment.json",
       "failure.json",
+      ...[
+        "approval",
+        "cancel",
+        "completed",
+        "gate",
+        "rejected",
+        "rerun",
+        "resume",
+        "reuse",
+        "sweep",
+      ].flatMap((way) =>
+        ["1", ...(way === "rejected" ? ["2"] : [])]
+          .map((release) => `pipeline-${way}.${release}.json`)
+          .concat(`pipeline-${way}.json`),
+      ),
       "success.json",
       "worker-lost.json",
     ]);
@@ -45,7 +64,10 @@ describe("today's code", () => {
   let forge: Forge;
 
   beforeAll(async () => {
-    forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "1" });
+    forge = await startForge({
+      FORGE_HEARTBEAT_TIMEOUT_S: "1",
+      FORGE_DEPLOYMENT_STOP_GRACE_S: "2",
+    });
   });
 
   afterAll(async () => {
@@ -124,5 +146,38 @@ describe("today's code", () => {
     expect(history).not.toContain("data.parquet");
     const { searchAttributes } = await handle.describe();
     expect(searchAttributes).toMatchObject({ ForgeJobType: ["audit"], ForgeUserId: ["local"] });
+  });
+
+  let first: ServingWorker;
+  const heirs: ServingWorker[] = [];
+
+  test.each([
+    ["deployment", async () => undefined],
+    [
+      "deployment-replaced",
+      async (id: string) => {
+        await first.die();
+        heirs.push(await servingWorker(forge, "heir-of-it"));
+        await until(forge.user, id, "placed again", (now) => serving(now).join() === "heir-of-it");
+      },
+    ],
+  ])("%s: a small history, free of payloads", async (name, live) => {
+    first = await servingWorker(forge, name);
+    heirs.push(first);
+    const { deployment_id: id } = await deploy(forge.user, { params: { secret: "payload" } });
+    const handle = forge.ctx.temporal.workflow.getHandle(deploymentWorkflowId(id));
+    await waitFor("the workflow", async () => (await handle.describe()).status.name === "RUNNING");
+    await live(id);
+    await stop(forge.user, id);
+    await waitFor("its end", async () => (await handle.describe()).status.name === "COMPLETED");
+    await Promise.all(heirs.splice(0).map((worker) => worker.die()));
+    await forge.settle();
+
+    const history = await inspectHistory(name, handle);
+    expect(history.match(/"eventId"/g)?.length).toBeLessThan(60);
+    expect(history).toContain(id);
+    expect(history).not.toMatch(/payload_|"secret"|inference_url|127\.0\.0\.1:\d+\/v1/);
+    const { searchAttributes } = await handle.describe();
+    expect(searchAttributes).toMatchObject({ ForgeUserId: ["local"] });
   });
 });

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
 import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -14,7 +15,12 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_MAX_LOG_BYTES: String(MAX_LOG), FORGE_CANCEL_GRACE_S: "60" });
+  forge = await startForge({
+    FORGE_MAX_LOG_BYTES: String(MAX_LOG),
+    FORGE_CANCEL_GRACE_S: "60",
+    FORGE_SWEEP_AFTER_S: "1",
+    FORGE_SWEEP_INTERVAL_S: "0.5",
+  });
   worker = await forge.worker("w");
 });
 
@@ -224,7 +230,8 @@ describe("an upload", () => {
         { path: "tokenizer/big file.bin", size_bytes: 50_000, sha256: sha256(big) },
       ],
     });
-    expect(existsSync(join(forge.stack.storeDir, "uploads", job.job_id))).toBe(false);
+    const uploads = join(forge.stack.storeDir, "uploads", job.job_id);
+    await waitFor("the uploads to be swept", () => !existsSync(uploads));
   });
 
   test("that is all there, and was never answered, is finished by asking or by its last part", async () => {
@@ -274,6 +281,17 @@ describe("an upload", () => {
     });
     expect((await put(job, "data.part", "of a user")).status).toBe(201);
     await finish(job);
+  });
+
+  test("that was refused its place is no file of the artifact, and keeps no job from its end", async () => {
+    const job = await begin();
+    expect((await put(job, "x", "a file")).status).toBe(201);
+    expect((await put(job, "x/below", "in the way")).status).toBe(409);
+    await finish(job);
+    const { artifacts } = await forge.user.get<{ artifacts: { manifest: unknown }[] }>(
+      `/api/jobs/${job.job_id}/artifacts`,
+    );
+    expect(artifacts).toMatchObject([{ manifest: { files: [{ path: "x", size_bytes: 6 }] } }]);
   });
 
   test("that arrives changed leaves nothing, and may be sent anew", async () => {
@@ -338,7 +356,8 @@ test("a checkpoint is handed to the next attempt, the newest one only, until the
   expect([rest.status, rest.body]).toEqual([206, { text: "2" }]);
   expect((await send("GET", url.replace("step-2", "step-1"), again, undefined)).status).toBe(404);
   await finish(again);
-  expect(existsSync(join(forge.stack.storeDir, "runs", job.job_id))).toBe(false);
+  const runs = join(forge.stack.storeDir, "runs", job.job_id);
+  await waitFor("the checkpoints to be swept", () => !existsSync(runs));
 });
 
 test("what a worker serves is stopped when no job of its has left it there, and only then", async () => {

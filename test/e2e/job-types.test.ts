@@ -1,5 +1,5 @@
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded } from "../support/jobs";
+import { AUDIT, haveRun, untilEnded } from "../support/jobs";
 
 let forge: Forge;
 
@@ -69,6 +69,7 @@ describe("a job of each type", () => {
         rows_processed: 3000,
         samples_evaluated: 400,
       };
+      await haveRun(forge, handed, 2);
       expect((await worker.complete(handed, { metrics })).status).toBe(200);
 
       const job = await untilEnded(forge.user, submitted.job_id);

@@ -40,6 +40,7 @@ const job = fc.record({
   userId: fc.constantFrom(...TENANTS),
   priority: fc.integer({ min: -1, max: 1 }),
   queuedAt: fc.integer({ min: 0, max: 5 }),
+  avoid: fc.subarray(["w0", "w1", "w2"]),
   ...needs,
 });
 const worker = fc.record({
@@ -96,10 +97,11 @@ async function submit(queue: QueuedJob[]): Promise<void> {
      j as (
        insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags,
                          priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
-                         req_memory_gb, req_tags, rate_card, request_id)
+                         req_memory_gb, req_tags, req_avoid, rate_card, request_id)
        select q->>'jobId', q->>'userId', 'k', q->>'jobType', '{}', '{}', '{}', '{}', (q->>'priority')::int,
               60, 3, (q->>'gpuCount')::int, array(select jsonb_array_elements_text(q->'gpuTokens')),
-              (q->>'memoryGb')::int, array(select jsonb_array_elements_text(q->'tags')), '{}', 'r'
+              (q->>'memoryGb')::int, array(select jsonb_array_elements_text(q->'tags')),
+              array(select jsonb_array_elements_text(q->'avoid')), '{}', 'r'
        from q)
      insert into attempts (job_id, attempt, shape, priority, queued_at)
      select q->>'jobId', 1, q->>'shape', (q->>'priority')::int,
@@ -114,7 +116,14 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
   const busy = fleet.filter((each) => each.shared && each.serves);
   for (const { workerId, serves } of busy) {
     const jobId = `holding_${workerId}`;
-    const needs = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+    const needs = {
+      jobType: "audit" as const,
+      gpuCount: 0,
+      gpuTokens: [],
+      memoryGb: 0,
+      tags: [],
+      avoid: [],
+    };
     await submit([{ ...needs, jobId, userId: serves ?? "", priority: 0, queuedAt: 0 }]);
     await execute(
       pool,
@@ -155,6 +164,7 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
     gpuTokens: [],
     memoryGb: 0,
     tags: [],
+    avoid: [],
   };
   const queue = [1, 2, 3].map((n) => ({ ...same, jobId: `job_${n}`, priority: 0, queuedAt: n }));
   const fleet = ["a", "b"].map((workerId) => ({
@@ -190,6 +200,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     gpuTokens: of([[], [], ["a100"]], n),
     memoryGb: of([0, 40], n),
     tags: of([[], [], [], ["eu"]], n),
+    avoid: of([[], [], [`w${n % 100}`]], n),
   }));
   const fleet = Array.from({ length: 100 }, (_, n) => ({
     workerId: `w${n}`,

@@ -23,9 +23,7 @@ env | grep -c forge-test-secret || true`,
 };
 
 const bucket = (): Record<string, string> => ({
-  S3_ENDPOINT: s3.endpoint,
-  S3_ACCESS_KEY_ID: s3.accessKeyId,
-  S3_SECRET_ACCESS_KEY: s3.secretAccessKey,
+  ...s3.environment,
   S3_BUCKET: "team",
 });
 

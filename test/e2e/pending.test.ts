@@ -12,7 +12,7 @@ let other: Tenant;
 beforeAll(async () => {
   forge = await startForge({
     FORGE_TRAIN_NEEDS_GPU: "true",
-    FORGE_BILL_CANCELLED: "true",
+    FORGE_BILL_OUTCOMES: "cancelled",
     FORGE_JOB_POLICY: JSON.stringify({
       evaluate: { timeout_s: 1 },
       distill: { gpu: 2, tags: ["fast"] },

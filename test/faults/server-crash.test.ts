@@ -1,11 +1,11 @@
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded } from "../support/jobs";
+import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
 /**
@@ -18,9 +18,12 @@ let worker: TestWorker;
 beforeAll(async () => {
   forge = await startForge();
   worker = await forge.worker("w");
+  // Some of these take longer than a silent worker lives.
+  worker.beat(2_000);
 });
 
 afterAll(async () => {
+  worker?.silence();
   await forge?.stop();
 });
 
@@ -141,21 +144,67 @@ test("after job_result's commit, before Temporal knows", async () => {
   await finishesAfterRestart(jobId);
 });
 
-test("between billing and manifest", async () => {
+test("between measuring and billing", async () => {
   const jobId = await acceptedButUntold();
-  // A file where the store wants a directory: the manifest can't be written.
-  const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
-  const aside = `${datasets}.aside`;
-  if (existsSync(datasets)) renameSync(datasets, aside);
-  writeFileSync(datasets, "in the way");
-  forge.stack.temporal?.signal("SIGCONT");
-  await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
-  await killServer();
-  expect(await count("artifacts", jobId)).toBe(0);
-  rmSync(datasets);
-  if (existsSync(aside)) renameSync(aside, datasets);
+  await holding("lock table billing_records in share mode", [], async () => {
+    forge.stack.temporal?.signal("SIGCONT");
+    await untilSomebodyWaits();
+    await killServer();
+  });
+  expect(await count("billing_records", jobId)).toBe(0);
   await finishesAfterRestart(jobId);
 });
+
+/** A directory where a file of this name is to be written: until it is gone, nobody can. */
+async function killedBeforeFile(jobId: string, path: string): Promise<void> {
+  const file = join(forge.stack.storeDir, path);
+  mkdirSync(file, { recursive: true });
+  forge.stack.temporal?.signal("SIGCONT");
+  await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
+  await untilPutOff(forge, jobId);
+  await killServer();
+  expect(await count("artifacts", jobId)).toBe(0);
+  rmdirSync(file);
+}
+
+test("between billing and the billing file", async () => {
+  const jobId = await acceptedButUntold();
+  await killedBeforeFile(jobId, `billing/records/local/${jobId}.json`);
+  await finishesAfterRestart(jobId);
+}, 90_000);
+
+test("between billing and manifest", async () => {
+  const jobId = await acceptedButUntold();
+  const { artifact_id: id } = (await maybeOne<{ artifact_id: string }>(
+    forge.ctx.pool,
+    "select artifact_id from artifacts where job_id = $1",
+    [jobId],
+  )) ?? { artifact_id: "" };
+  await killedBeforeFile(jobId, `artifacts/datasets/${id}/manifest.json`);
+  await finishesAfterRestart(jobId);
+}, 90_000);
+
+test("with the store's directory gone at the end, the job waits for it and has its files", async () => {
+  const worker = await forge.worker("files");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
+  const aside = `${forge.stack.storeDir}.aside`;
+  renameSync(forge.stack.storeDir, aside);
+  await worker.complete(job, { artifacts_uri: null });
+  await untilPutOff(forge, job_id);
+  expect(await worker.upload(job, "late", "x")).toBe(409);
+  expect(await forge.user.job(job_id)).toMatchObject({ status: "running" });
+  expect(existsSync(forge.stack.storeDir)).toBe(false);
+  renameSync(aside, forge.stack.storeDir);
+  await untilEnded(forge.user, job_id, 60_000);
+  const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
+    `/api/jobs/${job_id}/artifacts`,
+  );
+  expect(artifacts).toMatchObject([
+    { manifest: { verified: true, num_rows: 1, files: [{ path: "scored.jsonl" }] } },
+  ]);
+}, 90_000);
 
 test("between manifest and completed", async () => {
   const jobId = await acceptedButUntold();

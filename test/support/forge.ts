@@ -29,9 +29,12 @@ export interface Forge {
 }
 
 /** A whole stack of its own for one test file: real Postgres, real Temporal, real forge-server. */
-export async function startForge(env: Record<string, string> = {}): Promise<Forge> {
+export async function startForge(
+  env: Record<string, string> = {},
+  options: { split?: boolean } = {},
+): Promise<Forge> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
-  const stack = new Stack({ home, agents: 0, env, say: saySilently });
+  const stack = new Stack({ home, agents: 0, env, say: saySilently, ...options });
   try {
     await stack.start();
   } catch (error) {
@@ -39,6 +42,8 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
     throw error;
   }
   const { config } = loadConfig({
+    ...env,
+    FORGE_STORE_DIR: stack.storeDir,
     FORGE_DATABASE_URL: stack.databaseUrl,
     TEMPORAL_ADDRESS: stack.temporalAddress,
   });
@@ -49,7 +54,7 @@ export async function startForge(env: Record<string, string> = {}): Promise<Forg
     await waitFor("nothing to be owed", async () => {
       return (await all(ctx.pool, "select from outbox")).length === 0;
     });
-    const violations = await checkInvariants({ ...ctx, storeDir: stack.storeDir });
+    const violations = await checkInvariants(ctx);
     if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
   };
   return {

@@ -1,6 +1,8 @@
+import { jobWorkflowId } from "../../core/workflow-ids";
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, type Queryable } from "../../infra/database/pool";
+import { all, execute, type Queryable } from "../../infra/database/pool";
+import type { Forge } from "./forge";
 
 /** Whether a worker may be given a job: it is parked, or asked lately. */
 export async function isOffered(pool: Queryable, workerId: string): Promise<boolean> {
@@ -34,4 +36,27 @@ export async function untilStatus(
 
 export async function untilEnded(api: ApiClient, jobId: string, timeoutMs = 30_000): Promise<Job> {
   return await untilStatus(api, jobId, ["completed", "failed"], timeoutMs);
+}
+
+/** Waits until the final writes of a job were tried, and are tried again from now on. */
+export async function untilPutOff({ ctx }: Pick<Forge, "ctx">, jobId: string): Promise<void> {
+  await waitFor("the final writes to be put off", async () => {
+    const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+    const { raw } = await handle.describe();
+    return raw.pendingActivities?.some(({ activityType }) => activityType?.name === "finishJob");
+  });
+}
+
+/** As if the worker had had the job for so many hours: what it reports of GPU time counts up to that. */
+export async function haveRun(
+  { ctx }: Pick<Forge, "ctx">,
+  job: { job_id: string },
+  hours: number,
+): Promise<void> {
+  await execute(
+    ctx.pool,
+    `update attempts set started_at = started_at - make_interval(secs => $2 * 3600)
+     where job_id = $1 and state = 'running'`,
+    [job.job_id, hours],
+  );
 }

@@ -89,6 +89,25 @@ export class TestWorker {
     return await this.report(job, { status: "failed", error: "out of luck", ...more });
   }
 
+  /** Uploads a file of the attempt's artifact, whole; the answer's status. */
+  async upload(job: HandedJob, path: string, body: Buffer | string): Promise<number> {
+    const file = path.split("/").map(encodeURIComponent).join("/");
+    const query = `worker_id=${this.id}&attempt=${job.attempt}`;
+    const response = await fetch(
+      `${this.api.baseUrl}/worker/jobs/${job.job_id}/artifacts/${file}?${query}`,
+      {
+        method: "PUT",
+        headers: {
+          "x-service-api-key": this.api.key,
+          "content-type": "application/octet-stream",
+        },
+        body,
+      },
+    );
+    await response.arrayBuffer();
+    return response.status;
+  }
+
   async report(job: { job_id: string }, body: Record<string, unknown>): Promise<Answer> {
     return await this.api.call("POST", "/worker/job_result", {
       worker_id: this.id,

@@ -125,6 +125,21 @@ class ControlPlane:
         sent = {"Content-Type": "application/octet-stream", **headers}
         return self._read(url, self._send("PUT", url, lease, sent, body, timeout_s))
 
+    def put_elsewhere(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        body: Iterator[bytes],
+        timeout_s: float,
+    ) -> None:
+        """Uploads a file to an address that the control plane gave; it is not shown the key."""
+        try:
+            response = self._client.put(url, content=body, headers=dict(headers), timeout=timeout_s)
+        except httpx2.RequestError as error:
+            raise _away(url, error) from error
+        if not response.is_success:
+            raise ControlPlaneAway(f"{_without_query(url)}: HTTP {response.status_code}")
+
     @contextmanager
     def get(self, url: str, lease: Mapping[str, str], offset: int) -> Iterator[httpx2.Response]:
         """Downloads from an offset on. An absolute address elsewhere is not shown the key."""

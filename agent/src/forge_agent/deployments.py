@@ -35,6 +35,8 @@ class Deployments:
         self._env = env
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
+        # Held while one is ended: its folder must be gone before it is deployed anew.
+        self._ending = threading.Lock()
 
     def restore(self) -> None:
         """Serves again what was served before the agent ended."""
@@ -76,7 +78,8 @@ class Deployments:
             upload_all(storage, folder.outputs(), folder.output)
         except BaseException:
             with self._lock:
-                del self._served[deployment.id]
+                if self._served.get(deployment.id) is deployment:
+                    del self._served[deployment.id]
             deployment.stop()
             raise
         deployment.job_log = None
@@ -85,18 +88,23 @@ class Deployments:
         result = {"deployment_id": deployment.id, "inference_url": deployment.url}
         return Outcome({**told.result, **result}, told.metrics)
 
+    def make_way(self, lease: Lease) -> None:
+        """Ends what is served under the id of a deploy job, which takes its place."""
+        self.stop(self.folder_for(lease).name)
+
     def discard(self, lease: Lease) -> None:
         """Frees what a deploy job that came to nothing has left."""
         shutil.rmtree(self.folder_for(lease), ignore_errors=True)
 
     def stop(self, deployment_id: str) -> None:
         """Ends it for good."""
-        with self._lock:
-            deployment = self._served.pop(deployment_id, None)
-        if deployment:
-            deployment.stop()
-            shutil.rmtree(deployment.folder, ignore_errors=True)
-            logger.info("deployment %s is stopped", deployment_id)
+        with self._ending:
+            with self._lock:
+                deployment = self._served.pop(deployment_id, None)
+            if deployment:
+                deployment.stop()
+                shutil.rmtree(deployment.folder, ignore_errors=True)
+                logger.info("deployment %s is stopped", deployment_id)
 
     def describe(self) -> list[dict[str, Any]]:
         with self._lock:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 from collections.abc import Mapping
@@ -21,6 +22,8 @@ EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
 
 _MESSAGE_LIMIT = 4096
+# The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
+_UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 _RESULT_LIMIT = 1024 * 1024
 _OWN_SECRETS = (
     "SERVICE_API_KEY",
@@ -81,9 +84,14 @@ class HandlerFolder:
         self.job_file.write_text(json.dumps(content, indent=2))
 
     def outputs(self) -> list[Path]:
-        """The files of the artifact; links are not followed. Raises HandlerFailed for odd names."""
+        """The files of the artifact; links are not followed. Raises HandlerFailed for odd names.
+
+        Without a manifest.json of the handler's own: that name is the control plane's.
+        """
         files = sorted(
-            path for path in self.output.rglob("*") if path.is_file() and not path.is_symlink()
+            path
+            for path in self.output.rglob("*")
+            if path.is_file() and not path.is_symlink() and not self.is_manifest(path)
         )
         for path in files:
             try:
@@ -91,7 +99,13 @@ class HandlerFolder:
             except UnicodeEncodeError:
                 message = f"{path.name!r}: the name of a file must be UTF-8"
                 raise HandlerFailed(message, transient=False) from None
+            if _UNSAFE.search(path.relative_to(self.output).as_posix()):
+                message = f"{path.name!r}: the name of a file has no backslash or control character"
+                raise HandlerFailed(message, transient=False)
         return files
+
+    def is_manifest(self, path: Path) -> bool:
+        return path.parent == self.output and path.name.lower() == "manifest.json"
 
     def forget(self) -> None:
         """Frees what a try that failed has left, but for its checkpoints."""

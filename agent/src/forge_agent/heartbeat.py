@@ -66,5 +66,8 @@ class HeartbeatLoop:
         except NotRegistered:
             self._register()
             return
+        if beat.get("status") == "error" and self._describe().get("status") != "error":
+            # It was well again while that was under way, and its registration may have come first.
+            self._register()
         for command in commands:
             self._on_command(command)

@@ -1,6 +1,7 @@
 """Sees one job through on this machine: inputs, handler, local retries, upload, report."""
 
 import logging
+import math
 import shutil
 import threading
 import time
@@ -87,9 +88,9 @@ class JobRunner:
             return None
         metrics = {**self.report.metrics, **report.get("metrics", {})}
         metrics.setdefault("duration_sec", round(time.monotonic() - started, 3))
-        if lease.job_type == "train":
-            hours = (time.monotonic() - started) / 3600
-            metrics.setdefault("gpu_hours", round(hours * self._gpus.count, 6))
+        hours = (time.monotonic() - started) / 3600 * self._gpus.count
+        # Downwards: never more than the control plane can have measured.
+        metrics.setdefault("gpu_hours", math.floor(hours * 1e6) / 1e6)
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])
         return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
@@ -118,6 +119,7 @@ class JobRunner:
             source = Inputs(self._config, self._control_plane, lease)
             home = folder
             if lease.job_type == "deploy":
+                self._deployments.make_way(lease)
                 home = self._deployments.folder_for(lease)
             inputs = source.fetch(home / "inputs")
             resume_from = source.fetch_checkpoint(folder / "resume")
@@ -135,7 +137,7 @@ class JobRunner:
             return _failed(str(error), retryable=error.transient)
         except NoSuchInput as error:
             log.say(str(error))
-            return _failed(str(error), retryable=False)
+            return _failed(str(error), retryable=error.transient)
         except StaleAttempt as error:
             logger.warning("job %s is not ours any more: %s", lease.job_id, error)
             return None
@@ -215,6 +217,8 @@ class JobRunner:
 
     def _upload(self, here: HandlerFolder, storage: Storage, log: LogFile) -> None:
         files = here.outputs()
+        if any(here.is_manifest(path) for path in here.output.iterdir()):
+            log.say("manifest.json is left out: the control plane writes its own")
         upload_all(storage, files, here.output)
         size = sum(path.stat().st_size for path in files)
         log.say(f"uploaded {len(files)} files, {size} bytes")

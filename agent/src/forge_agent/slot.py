@@ -215,12 +215,16 @@ class Slot:
     def _describe_beat(self) -> dict[str, Any]:
         load = self._nvml.read_load(self._gpus)
         job = self._describe_job()
+        served = self._deployments.describe()
         return {
             "worker_id": self.worker_id,
             "gpu": {"util": load.util, "mem_used": load.mem_used, "mem_total": load.mem_total},
             "status": "error" if self._fault else "busy" if job else "idle",
             **({"reason": self._fault} if self._fault else {}),
-            "deployments": [each["deployment_id"] for each in self._deployments.describe()],
+            "deployments": [each["deployment_id"] for each in served],
+            "unhealthy_deployments": [
+                each["deployment_id"] for each in served if not each["healthy"]
+            ],
             **job,
         }
 
@@ -243,9 +247,11 @@ class Slot:
             self._changed()
         elif kind == "stop_deployment":
             deployment_id = str(command.get("deployment_id"))
-            threading.Thread(
-                target=self._deployments.stop, args=[deployment_id], daemon=True
-            ).start()
+            # One that is being deployed here right now is not the one that was meant.
+            if not self._is_deploying(deployment_id):
+                threading.Thread(
+                    target=self._deployments.stop, args=[deployment_id], daemon=True
+                ).start()
         elif kind in ("cancel_job", "job_lost"):
             with self._lock:
                 lease = self._lease
@@ -254,6 +260,12 @@ class Slot:
             if lease and (command.get("job_id"), attempt) == (lease.job_id, lease.attempt):
                 logger.warning("%s: job %s is stopped", kind, lease.job_id)
                 lease.stop("cancelled" if kind == "cancel_job" else "lost")
+
+    def _is_deploying(self, deployment_id: str) -> bool:
+        with self._lock:
+            lease = self._lease
+        made = lease.job["output_ids"].get("deployment_id") if lease else None
+        return bool(made == deployment_id)
 
     # Jobs
 

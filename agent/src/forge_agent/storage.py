@@ -23,7 +23,11 @@ _T = TypeVar("_T")
 
 
 class NoSuchInput(Exception):
-    """Something that this worker can't read; trying again is of no use."""
+    """Something that this worker can't read; trying again is of no use, unless it says so."""
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
 
 
 class Storage(Protocol):
@@ -186,7 +190,8 @@ class Inputs:
     def _fetch(self, entry: Mapping[str, Any], folder: Path) -> Path | None:
         value = str(entry["value"])
         if entry.get("withheld"):
-            raise NoSuchInput(f"{value} does not exist")
+            reason = str(entry.get("reason") or f"{value} does not exist")
+            raise NoSuchInput(reason, transient=bool(entry.get("retryable")))
         uri = entry.get("uri") or (value if "://" in value else None)
         files = entry.get("files")
         if files is None and uri is None:

@@ -63,21 +63,29 @@ def audit(job: Job) -> dict[str, Any]:
         "metrics": {
             "rows_processed": tally.rows,
             "duration_sec": round(time.monotonic() - started, 3),
-            **({"tokens_used": verdicts.tokens} if verdicts else {}),
+            **(_tokens(verdicts) if verdicts else {}),
         },
     }
 
 
+def _tokens(verdicts: Verdicts) -> dict[str, int]:
+    return {
+        "tokens_used": verdicts.read + verdicts.written,
+        "input_tokens": verdicts.read,
+        "output_tokens": verdicts.written,
+    }
+
+
 def _score_rows(job: Job, dataset: Dataset, tally: Tally) -> pa.Schema:
-    """Writes scored.parquet. Returns the schema that the dataset came with."""
+    """Writes scored.parquet. Returns its schema: the dataset's columns, then what was found."""
     schema: pa.Schema | None = None
     writer: pq.ParquetWriter | None = None
     try:
         for table in dataset.batches():
             scored = _with_findings(table, _examine(table, tally))
             if writer is None:
-                schema = table.schema
-                writer = pq.ParquetWriter(job.output_dir / "scored.parquet", scored.schema)
+                schema = scored.schema
+                writer = pq.ParquetWriter(job.output_dir / "scored.parquet", schema)
             writer.write_table(scored)
             report_progress(tally.rows / dataset.num_rows, {"rows_processed": tally.rows})
     finally:

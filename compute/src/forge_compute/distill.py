@@ -100,7 +100,7 @@ async def _distill(job: Job) -> dict[str, Any]:
     def metrics(pairs: int) -> dict[str, Any]:
         return {
             "tokens_generated": teacher.usage.completion_tokens,
-            "prompt_tokens": teacher.usage.prompt_tokens,
+            "input_tokens": teacher.usage.prompt_tokens,
             "num_pairs": pairs,
             "teacher_model": name,
             "duration_sec": round(time.monotonic() - started, 3),

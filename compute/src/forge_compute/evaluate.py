@@ -48,7 +48,9 @@ def evaluate(job: Job) -> dict[str, Any]:
     def metrics() -> dict[str, Any]:
         return {
             "samples_evaluated": len(tally.answers),
-            "tokens_used": tally.tokens,
+            "tokens_used": tally.read + tally.written,
+            "input_tokens": tally.read,
+            "output_tokens": tally.written,
             "duration_sec": round(time.monotonic() - started, 3),
         }
 
@@ -94,8 +96,9 @@ class Tally:
         self._correct = 0
         self._likeness = 0.0
         self.answers: list[dict[str, Any]] = []
-        self.tokens = 0
-        """Read and written."""
+        self.read = 0
+        self.written = 0
+        """Tokens."""
 
     def add(self, rows: list[Row]) -> None:
         examples = [encode(self._model, row) for row in rows]
@@ -103,7 +106,8 @@ class Tally:
         prompts = [example.prompt for example in examples]
         written = write_all(self._model, prompts, longest + _SPARE_TOKENS)
         for row, prompt, answer in zip(rows, prompts, written, strict=True):
-            self.tokens += len(prompt) + len(answer.tokens)
+            self.read += len(prompt)
+            self.written += len(answer.tokens)
             self._judge(row, answer)
 
     def scores(self) -> dict[str, float]:

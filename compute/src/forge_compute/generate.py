@@ -57,7 +57,7 @@ async def _generate(job: Job) -> dict[str, Any]:
     def metrics() -> dict[str, Any]:
         return {
             "tokens_generated": teacher.usage.completion_tokens,
-            "prompt_tokens": teacher.usage.prompt_tokens,
+            "input_tokens": teacher.usage.prompt_tokens,
             "teacher_model": name,
             "unusable_answers": patience.unusable,
             "duration_sec": round(time.monotonic() - started, 3),

@@ -16,8 +16,9 @@ class Verdicts:
     judged: int
     unusable: int
     """Rows of which the teacher's answer was no verdict."""
-    tokens: int
-    """Read and written."""
+    read: int
+    written: int
+    """Tokens."""
 
 
 def judge(teacher: Teacher, rows: list[Row]) -> Verdicts:
@@ -47,4 +48,4 @@ async def _judge(teacher: Teacher, rows: list[Row]) -> Verdicts:
         raise FatalError(f"the judge gave no usable verdict on any of {unusable} rows")
     mean = round(sum(verdicts) / len(verdicts), 4) if verdicts else None
     usage = teacher.usage
-    return Verdicts(mean, len(verdicts), unusable, usage.prompt_tokens + usage.completion_tokens)
+    return Verdicts(mean, len(verdicts), unusable, usage.prompt_tokens, usage.completion_tokens)

@@ -1,0 +1,43 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
+import { NUDGE_SIGNAL } from "../core/workflow-ids";
+import type { Context } from "../infra/context";
+import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+
+interface Nudged {
+  /** The name that it is registered under. */
+  workflow: string;
+  workflowId: string;
+  input: object;
+  userId: string;
+  summary: string;
+}
+
+/** Tells a workflow that there is something to look at in Postgres; one that does not run is started. */
+export async function nudgeWorkflow(ctx: Context, nudged: Nudged): Promise<void> {
+  const { workflow, workflowId, input, userId, summary } = nudged;
+  await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+    ctx.temporal.workflow.signalWithStart(workflow, {
+      workflowId,
+      taskQueue: ctx.config.temporal.taskQueue,
+      args: [input],
+      signal: NUDGE_SIGNAL,
+      workflowIdReusePolicy: "ALLOW_DUPLICATE",
+      staticSummary: summary,
+      typedSearchAttributes: [{ key: searchAttributeKeys.userId, value: userId }],
+    }),
+  );
+}
+
+/** False for one that is closed, or that Temporal does not know. */
+export async function isRunning(ctx: Context, workflowId: string): Promise<boolean> {
+  const handle = ctx.temporal.workflow.getHandle(workflowId);
+  try {
+    const { status } = await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+      handle.describe(),
+    );
+    return status.name === "RUNNING";
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
+}

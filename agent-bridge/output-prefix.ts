@@ -1,0 +1,15 @@
+import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts";
+import { sparePrefix } from "../core/attempt-files";
+import type { HandOut } from "../infra/database/hand-out";
+
+type Making = Pick<HandOut, "job_id" | "attempt" | "job_type" | "output_ids" | "deployment_id">;
+
+/**
+ * Where an attempt's artifact lies: its id was minted for it, so no other attempt writes there. A
+ * deployment that is placed again has its files already, so that what comes is put aside.
+ */
+export function outputPrefix(job: Making): string | undefined {
+  if (job.deployment_id !== null) return sparePrefix(job.job_id, job.attempt);
+  const id = job.output_ids[ARTIFACT_FORMS[job.job_type].idField];
+  return id === undefined ? undefined : artifactPrefix(job.job_type, id);
+}

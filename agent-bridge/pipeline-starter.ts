@@ -1,0 +1,117 @@
+import { PIPELINE_WORKFLOW } from "../core/pipelines/workflow";
+import { pipelineWorkflowId } from "../core/workflow-ids";
+import type { Context } from "../infra/context";
+import {
+  claimOwed,
+  claimUnseen,
+  findDue,
+  findOwed,
+  noteTold,
+  type OwedPipeline,
+  postponeTelling,
+} from "../infra/database/pipelines";
+import { Loop } from "../infra/loop";
+import type { Part } from "../infra/service";
+import { isRefused } from "../infra/temporal";
+import { isRunning, nudgeWorkflow } from "./nudge-workflow";
+
+const SWEEP_MS = 1_000;
+/** Longer than a call may take, so that no two processes wake one workflow at once. */
+const LEASE_S = 10;
+const BATCH = 20;
+const MAX_BACKOFF_S = 10;
+
+/**
+ * Starts the workflows of pipelines, and wakes them when there is something to hear. The debt is the
+ * pipeline's row: it counts what was asked and what its workflow was told. One that is gone (terminated by
+ * hand, lost with a database of Temporal's) is started again, and goes on where its steps are.
+ */
+export class PipelineStarter implements Part {
+  readonly name = "pipeline-starter";
+  private readonly loop: Loop;
+  private readonly inFlight = new Set<Promise<void>>();
+
+  constructor(private readonly ctx: Context) {
+    this.loop = new Loop("pipeline-starter", SWEEP_MS, () => this.sweep(), ctx.logger);
+  }
+
+  start(): void {
+    this.ctx.signals.on("pipeline", this.onAsked);
+    this.loop.start();
+  }
+
+  async stop(): Promise<void> {
+    this.ctx.signals.off("pipeline", this.onAsked);
+    await this.loop.stop();
+    await Promise.allSettled(this.inFlight);
+  }
+
+  /** Right after the commit, in the process that holds the row's first lease; the sweep does what is too much. */
+  private readonly onAsked = (pipelineId: string): void => {
+    if (this.inFlight.size >= BATCH) return;
+    const done: Promise<void> = findOwed(this.ctx.pool, pipelineId)
+      .then((owed) => owed && this.tell(owed))
+      .catch((error: unknown) => this.ctx.logger.debug({ err: String(error) }, "not told yet"))
+      .finally(() => this.inFlight.delete(done));
+    this.inFlight.add(done);
+  };
+
+  private async sweep(): Promise<void> {
+    const { pool, config } = this.ctx;
+    const due = await findDue(pool, config.reconcileAfterS);
+    if (due?.is_owed) await this.tellAll();
+    if (due?.is_unseen) await this.compareAll();
+  }
+
+  private async tellAll(): Promise<void> {
+    for (;;) {
+      const owed = await claimOwed(this.ctx.pool, LEASE_S, BATCH);
+      await Promise.all(owed.map((pipeline) => this.tell(pipeline)));
+      if (owed.length < BATCH) return;
+    }
+  }
+
+  private async compareAll(): Promise<void> {
+    const unseen = await claimUnseen(this.ctx.pool, this.ctx.config.reconcileAfterS, BATCH);
+    for (const pipeline of unseen) await this.compare(pipeline);
+  }
+
+  private async tell(owed: OwedPipeline): Promise<void> {
+    const { pipeline_id: pipelineId, asked, tries } = owed;
+    try {
+      await this.wake(owed);
+      await noteTold(this.ctx.pool, pipelineId, asked);
+    } catch (error) {
+      const line = { pipeline_id: pipelineId, err: String(error) };
+      if (isRefused(error)) this.ctx.logger.error(line, "Temporal refuses this pipeline");
+      else if (tries === 0) this.ctx.logger.warn(line, "pipeline's workflow can't be told yet");
+      const backoffS = Math.min(MAX_BACKOFF_S, 0.5 * 2 ** Math.min(tries, 10));
+      await postponeTelling(this.ctx.pool, pipelineId, backoffS);
+    }
+  }
+
+  /** Starts it, or wakes the one that runs. */
+  private async wake(owed: OwedPipeline): Promise<void> {
+    const { pipeline_id: pipelineId, user_id: userId, request_id: requestId } = owed;
+    await nudgeWorkflow(this.ctx, {
+      workflow: PIPELINE_WORKFLOW,
+      workflowId: pipelineWorkflowId(pipelineId),
+      input: { pipelineId, requestId },
+      userId,
+      summary: `pipeline of ${userId}`,
+    });
+  }
+
+  /** Not woken for nothing: a pipeline may wait for weeks, and each signal grows its history. */
+  private async compare(unseen: OwedPipeline): Promise<void> {
+    const { pipeline_id: pipelineId } = unseen;
+    try {
+      if (await isRunning(this.ctx, pipelineWorkflowId(pipelineId))) return;
+      this.ctx.logger.warn({ pipeline_id: pipelineId }, "its workflow is gone; starting it again");
+      await this.wake(unseen);
+    } catch (error) {
+      const line = { pipeline_id: pipelineId, err: String(error) };
+      this.ctx.logger.warn(line, "cannot compare yet");
+    }
+  }
+}

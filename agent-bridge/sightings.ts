@@ -1,0 +1,57 @@
+import type { Context } from "../infra/context";
+import type { Heard, LivePlacement } from "../infra/database/heartbeats";
+import { listStrays, notePlacements, type Sighting } from "../infra/database/placements";
+
+/** What a heartbeat tells of the models that its worker serves; what is undefined it does not tell. */
+interface Told {
+  deployments?: string[] | undefined;
+  unhealthy_deployments?: string[] | undefined;
+}
+
+/**
+ * Compares what a worker says that it serves with what it should serve. Most heartbeats say nothing new,
+ * and cost nothing here.
+ *
+ * @returns what the worker should stop.
+ */
+export async function compareSightings(ctx: Context, heard: Heard, told: Told): Promise<string[]> {
+  const live = heard.placements ?? [];
+  const listed = told.deployments ?? [];
+  const toStop = live
+    .filter(({ stopping, deployment_id: id }) => {
+      return stopping && (told.deployments === undefined || listed.includes(id));
+    })
+    .map(({ deployment_id: id }) => id);
+  const unknown = listed.filter((id) => !live.some((one) => one.deployment_id === id));
+  const strays = unknown.length > 0 ? await listStrays(ctx.pool, heard.worker_id, unknown) : [];
+
+  const news = live.flatMap((placement) => {
+    const seen = sight(placement, told);
+    return isNews(placement, seen) ? [seen] : [];
+  });
+  if (news.length > 0) {
+    const { deployments: graces } = ctx.config;
+    const changed = await notePlacements(ctx.pool, heard.worker_id, news, graces);
+    for (const id of changed) ctx.signals.emit("deployment", id);
+  }
+  return [...new Set([...toStop, ...strays])];
+}
+
+/** A worker that never names what it serves is believed as long as it lives. */
+function sight({ deployment_id: id, missing, healthy }: LivePlacement, told: Told): Sighting {
+  return {
+    deploymentId: id,
+    isListed: told.deployments ? told.deployments.includes(id) : !missing,
+    isUnhealthy: told.unhealthy_deployments ? told.unhealthy_deployments.includes(id) : !healthy,
+  };
+}
+
+function isNews(placement: LivePlacement, seen: Sighting): boolean {
+  if (placement.stopping) return !seen.isListed;
+  const isBad = !seen.isListed || seen.isUnhealthy;
+  return (
+    seen.isListed === placement.missing ||
+    seen.isUnhealthy === placement.healthy ||
+    (isBad && placement.is_due)
+  );
+}

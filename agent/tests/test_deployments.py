@@ -1,0 +1,46 @@
+"""What becomes of a slot's deployed models."""
+
+from pathlib import Path
+
+import pytest
+from agent_support import handed_job
+
+from forge_agent import deployments as module
+from forge_agent.config import AgentConfig
+from forge_agent.deployments import Deployments
+from forge_agent.lease import Lease
+from forge_agent.masking import mask_for
+
+
+class _Server:
+    """A deployed model without a process."""
+
+    def __init__(self, _config: object, folder: Path, *_: object) -> None:
+        self.folder = folder
+        self.id = folder.name
+        self.is_kept = True
+        self.is_healthy = True
+        self.is_stopped = False
+
+    def watch(self) -> None:
+        """Nothing to watch."""
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def test_a_deploy_job_ends_what_is_served_under_its_id_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "Deployment", _Server)
+    config = AgentConfig("http://127.0.0.1:9", "k")
+    for name in ("dep_1", "dep_2"):
+        (tmp_path / name / "inputs").mkdir(parents=True)
+    deployments = Deployments(config, tmp_path, {}, mask_for(config))
+    deployments.restore()
+    deployments.make_way(
+        Lease(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
+    )
+    assert [each["deployment_id"] for each in deployments.describe()] == ["dep_2"]
+    assert not (tmp_path / "dep_1").exists()
+    assert (tmp_path / "dep_2" / "inputs").is_dir()

@@ -1,0 +1,133 @@
+import type { IncomingMessage } from "node:http";
+import { z } from "zod";
+import { ForgeError, InvalidRequest } from "../core/errors";
+import type { Context } from "../infra/context";
+import { listTargets } from "../infra/database/placements";
+import {
+  answerHeaders,
+  type Forwarding,
+  forward,
+  NotReached,
+  tooLarge,
+} from "../infra/http/forward";
+import { viewerOf } from "../infra/http/principal";
+import { type AnyCall, type Route, route } from "../infra/http/route";
+import { EVENT_STREAM } from "../infra/http/sse";
+import { deploymentStopped, requireDeployment } from "./deployments";
+
+const METHODS = ["GET", "POST", "DELETE"] as const;
+
+/**
+ * A deployment's stable address: whatever is asked below it goes to one of its servers, wherever these
+ * run now, and the answer comes back as it is made.
+ */
+export function deploymentProxyRoutes(ctx: Context): Route[] {
+  return METHODS.map((method) =>
+    route({
+      method,
+      paths: ["/api/deployments/:deployment_id/v1/*"],
+      scope: "user",
+      operationId: `ask${method[0]}${method.slice(1).toLowerCase()}`,
+      tag: "Deployments",
+      summary: `${method} something of a deployed model`,
+      description:
+        "Passed on to one of its servers, with its query and body: the reference server speaks OpenAI's " +
+        "protocol (`/chat/completions`, `/models`). Bodies stream both ways. Neither the API key nor " +
+        "cookies are passed on.",
+      query: z.looseObject({}),
+      ...(method === "GET"
+        ? {}
+        : {
+            stream: {
+              contentTypes: ["application/json"],
+              isAnything: true,
+              description: "whatever the model's server takes, of any content type",
+            } as const,
+          }),
+      answers: {
+        200: {
+          description: "what the model's server answers; it may answer with any other status too",
+          content: { "application/json": z.unknown(), [EVENT_STREAM]: z.string() },
+        },
+      },
+      refusals: {
+        404: ["deployment_not_found"],
+        409: ["deployment_stopped"],
+        413: ["body_too_large"],
+        429: ["rate_limited"],
+        502: ["deployment_failed"],
+        503: ["deployment_unavailable"],
+        504: ["deployment_timeout"],
+      },
+      async handle(call) {
+        const answer = await ask(ctx, call);
+        const { reply } = call;
+        reply
+          .code(answer.statusCode ?? 502)
+          // For nginx: pass on each token as it comes.
+          .header("x-accel-buffering", "no")
+          .headers(answerHeaders(answer.headers))
+          .send(answer);
+        // Not only with the first piece of the body: that may be long in coming.
+        if (!reply.raw.headersSent) reply.raw.flushHeaders();
+        return reply;
+      },
+    }),
+  );
+}
+
+type ProxyCall = AnyCall & { params: Record<string, string> };
+
+async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
+  const { request, principal, params } = call;
+  const rest = restOf(request.raw.url ?? "");
+  const deployment = await requireDeployment(ctx, params, viewerOf(principal));
+  const { deployment_id: id, status } = deployment;
+  if (status !== "active") throw deploymentStopped(id, status);
+  const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
+  if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
+  const { signal } = ctx.parking.park(request, principal, call.reply);
+  const given: Forwarding = {
+    method: request.method,
+    headers: request.headers,
+    body: request.body,
+    maxBodyBytes,
+    timeoutMs,
+    addresses: ctx.config.deployments.addresses,
+    requestId: request.id,
+    signal,
+  };
+  for (const base of await listTargets(ctx.pool, id)) {
+    const target = targetOf(base, rest);
+    if (!target) continue;
+    try {
+      return await forward(target, given);
+    } catch (error) {
+      if (!(error instanceof NotReached)) throw error;
+      request.log.warn({ deployment_id: id, err: error.message }, "a model can't be reached");
+    }
+  }
+  throw new ForgeError(
+    503,
+    "deployment_unavailable",
+    `deployment "${id}" has no server that answers right now; it is being placed again`,
+  );
+}
+
+/** What follows the deployment's own path, as it was sent. No step may lead out of it. */
+function restOf(url: string): string {
+  const rest = /^(?:\/api)?\/deployments\/[^/]*\/v1(\/.*)?$/.exec(url)?.[1] ?? "/";
+  const steps = (rest.split("?", 1)[0] ?? "").split(/\/|\\|%2f|%5c/i);
+  if (steps.some((step) => /^(\.|%2e){1,2}$/i.test(step))) {
+    throw new InvalidRequest('the path may not have "." or ".." in it', "path");
+  }
+  return rest;
+}
+
+/** Undefined for what a worker calls an address and is none for us. */
+function targetOf(base: string, rest: string): URL | undefined {
+  if (!URL.canParse(base)) return undefined;
+  const url = new URL(base);
+  if (!["http:", "https:"].includes(url.protocol)) return undefined;
+  return new URL(`${url.origin}${url.pathname.replace(/\/+$/, "")}${rest}`);
+}

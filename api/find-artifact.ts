@@ -1,0 +1,49 @@
+import { prefixOfKind } from "../core/artifacts";
+import { ForgeError, NotFound } from "../core/errors";
+import type { ManifestFile } from "../core/manifest-schema";
+import type { Context } from "../infra/context";
+import { type ArtifactRow, findArtifact } from "../infra/database/artifacts";
+import { type Principal, viewerOf } from "../infra/http/principal";
+
+/** The artifact that the path names, if its caller may see it; also when it is deleted. */
+export async function requireArtifact(
+  ctx: Context,
+  { artifact_id: id = "" }: Record<string, string>,
+  principal: Principal,
+): Promise<ArtifactRow> {
+  const artifact = await findArtifact(ctx.pool, id, viewerOf(principal));
+  if (!artifact) throw new NotFound("artifact", id, "artifact_id");
+  return artifact;
+}
+
+/** The same where its bytes are wanted: @throws 410 when it is deleted. */
+export async function requireBytes(
+  ctx: Context,
+  params: Record<string, string>,
+  principal: Principal,
+): Promise<ArtifactRow> {
+  const artifact = await requireArtifact(ctx, params, principal);
+  if (artifact.deleted_at === null) return artifact;
+  const when = artifact.deleted_at.toISOString();
+  const message = `the artifact was deleted at ${when}; its manifest is kept`;
+  throw new ForgeError(410, "artifact_deleted", message, "artifact_id");
+}
+
+/**
+ * One of an artifact's files, with its key in the store. Only what the manifest names: the path is
+ * compared, never resolved.
+ *
+ * @throws 404 `file_not_found`
+ */
+export async function requireFile(
+  ctx: Context,
+  { kind, artifact_id: id, manifest }: ArtifactRow,
+  path: string,
+): Promise<ManifestFile & { key: string }> {
+  const file = manifest.files.find((known) => known.path === path);
+  const key = `${prefixOfKind(kind, id)}${path}`;
+  if (!file || (await ctx.store.sizeOf(key)) !== file.size_bytes) {
+    throw new NotFound("file", path, "path");
+  }
+  return { ...file, key };
+}

@@ -1,0 +1,48 @@
+import { z } from "zod";
+import { presentBillingRecord, soFar } from "../core/billing/record";
+import { JOB_TYPES } from "../core/job-types";
+import { OUTCOMES } from "../core/states";
+import type { BillingRow } from "../infra/database/billing-records";
+import { timestamp } from "./timestamp";
+
+export const numbers = z.record(z.string(), z.number());
+
+const flags = z
+  .array(z.string())
+  .describe(
+    "`gpu_hours_over_measured`: the worker reported more than was measured, which is billed; " +
+      "`gpu_hours_not_reported`: what was measured is billed",
+  );
+
+export const recordSchema = z
+  .object({
+    job_id: z.string(),
+    user_id: z.string(),
+    job_type: z.enum(JOB_TYPES),
+    metrics: numbers.describe("sums over the attempts that are billed"),
+    unit_costs: numbers.describe("USD"),
+    cost_breakdown: numbers.describe("USD"),
+    total_cost_usd: z.number(),
+    state: z.enum(["accruing", "final"]),
+    rate_card: z.string().describe("the name of the card it was computed with"),
+    rate_card_version: z.int(),
+    formula: z.string().describe("how the total came about, with the numbers"),
+    flags,
+    attempts: z.array(
+      z.object({
+        attempt: z.int(),
+        outcome: z.enum(OUTCOMES),
+        worker_id: z.string().nullable(),
+        billed: z.boolean(),
+        gpu_hours: z.number().describe("as billed, or as it would be"),
+        gpu_hours_measured: z.number(),
+        gpu_hours_reported: z.number().nullable(),
+        flags,
+      }),
+    ),
+    created_at: timestamp,
+  })
+  .meta({ id: "BillingRecord" });
+
+/** A record; one that goes on, as it stands now. */
+export const presentRecord = (row: BillingRow) => presentBillingRecord(soFar(row));

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { JOB_TYPES } from "../job-types";
+import { OUTCOMES } from "../states";
+import { type AttemptFacts, meterAttempt } from "./metering";
+import { priceJob } from "./pricing";
+import { DEFAULT_RATE_CARD, METERED_RATE_CARD, type RateCard } from "./rate-card";
+import { compareRecord } from "./recompute";
+import { metricsOf, portionsOf } from "./record";
+import { NO_USAGE, readUsage, readUsageLeniently } from "./usage";
+
+const facts = (measured: number, reported: number | null): AttemptFacts => ({
+  attempt: 1,
+  outcome: "completed",
+  worker_id: "w",
+  gpu_tokens: ["h100"],
+  gpu_hours_measured: measured,
+  usage: { ...NO_USAGE, gpu_hours: reported },
+});
+
+test.each([
+  [2, 1.5, 1.5, []],
+  [2, 2, 2, []],
+  [2, 20, 2, ["gpu_hours_over_measured"]],
+  [2, 0, 0, []],
+  [2, null, 2, ["gpu_hours_not_reported"]],
+  [0, 1, 0, ["gpu_hours_over_measured"]],
+  [0, null, 0, []],
+])(
+  "of %d hours measured and %s reported %d are billed, flagged %j",
+  (measured, told, billed, flags) => {
+    const metered = meterAttempt(facts(measured, told), true);
+    expect([metered.usage.gpu_hours, metered.flags]).toEqual([billed, flags]);
+    expect([metered.gpu_hours_measured, metered.gpu_hours_reported]).toEqual([measured, told]);
+  },
+);
+
+test.each(["1", Number.NaN, Number.POSITIVE_INFINITY, -1, -0.000001, 1e308, true, [], {}])(
+  "a usage number that is %p is refused by its name, wherever it stands",
+  (value) => {
+    for (const field of [...Object.keys(NO_USAGE), "tokens_used"]) {
+      expect(() => readUsage({ [field]: value }, {})).toThrow(
+        expect.objectContaining({ code: "invalid_request", param: `metrics.${field}` }),
+      );
+      expect(() => readUsage({}, { [field]: value })).toThrow(
+        expect.objectContaining({ param: `result.${field}` }),
+      );
+      // What failed must be able to end.
+      expect(readUsageLeniently({ [field]: value })).toEqual({ ...NO_USAGE, gpu_hours: null });
+    }
+  },
+);
+
+test.each([
+  [{}, {}, [0, 0]],
+  [{ tokens_generated: 70 }, {}, [0, 70]],
+  [{ tokens_generated: 70, tokens_used: 100 }, {}, [30, 70]],
+  [{ tokens_used: 100 }, {}, [100, 0]],
+  [{ tokens_used: 10, tokens_generated: 70 }, {}, [0, 70]],
+  [{ input_tokens: 5, output_tokens: 6, tokens_used: 100, tokens_generated: 70 }, {}, [5, 6]],
+  [{}, { input_tokens: 5, output_tokens: 6 }, [5, 6]],
+  [{ output_tokens: null }, { output_tokens: 6 }, [0, 6]],
+])("of %j and %j the tokens in and out are %j", (metrics, result, tokens) => {
+  const usage = readUsage(metrics, result);
+  expect([usage.input_tokens, usage.output_tokens]).toEqual(tokens);
+});
+
+const amount = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e8, noNaN: true }), fc.nat());
+const attempts = fc.array(
+  fc.record({
+    outcome: fc.constantFrom(...OUTCOMES),
+    billed: fc.boolean(),
+    gpu: fc.constantFrom<string[]>(["a100"], ["h100", "80gb"], []),
+    measured: amount,
+    reported: fc.option(amount),
+    tokens: amount,
+    rows: amount,
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+test("a record computed again from what it keeps is the same; any other number in it shows", () => {
+  const cards = fc.constantFrom<RateCard>(DEFAULT_RATE_CARD, METERED_RATE_CARD);
+  fc.assert(
+    fc.property(
+      attempts,
+      fc.constantFrom(...JOB_TYPES),
+      cards,
+      amount,
+      (given, type, card, days) => {
+        const metered = given.map((one, at) =>
+          meterAttempt(
+            {
+              ...{ attempt: at + 1, outcome: one.outcome, worker_id: "w", gpu_tokens: one.gpu },
+              gpu_hours_measured: one.measured,
+              usage: {
+                gpu_hours: one.reported,
+                tokens_generated: one.tokens,
+                output_tokens: one.tokens,
+                rows_processed: one.rows,
+              },
+            },
+            one.billed,
+          ),
+        );
+        const metrics = {
+          ...metricsOf(metered, 5),
+          deployment_lifetime_days: type === "deploy" ? days : 0,
+        };
+        const gpu = metered.at(-1)?.gpu_tokens ?? [];
+        const bill = priceJob(
+          type,
+          portionsOf({ metrics, gpu_tokens: gpu, attempts: metered }),
+          card,
+        );
+        const record = {
+          ...{ job_id: "j", job_type: type, metrics, gpu_tokens: gpu, attempts: metered },
+          ...{ rate_card: card, formula: bill.formula, unit_costs: bill.unitCosts },
+          cost_breakdown: bill.costBreakdown,
+          total_cost_usd: Number(bill.totalCostUsd),
+        };
+        // As Postgres and JSON give it back.
+        const stored = JSON.parse(JSON.stringify(record)) as typeof record;
+        expect(compareRecord(stored)).toEqual([]);
+        const wrong = { ...stored, total_cost_usd: stored.total_cost_usd + 0.01 };
+        expect(compareRecord(wrong)).toHaveLength(1);
+        for (const { usage, gpu_hours_measured: measured } of metered) {
+          expect(usage.gpu_hours).toBeLessThanOrEqual(measured);
+        }
+      },
+    ),
+  );
+});

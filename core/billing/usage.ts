@@ -1,0 +1,81 @@
+import { InvalidRequest } from "../errors";
+
+/** Usage numbers that enter a bill; every one finite and not negative. */
+export interface Usage {
+  gpu_hours: number;
+  tokens_generated: number;
+  input_tokens: number;
+  output_tokens: number;
+  rows_processed: number;
+  samples_evaluated: number;
+  deployment_lifetime_days: number;
+}
+
+/** What a worker says that an attempt used. Null: it says nothing of GPU time. */
+export type ReportedUsage = Omit<Usage, "gpu_hours"> & { gpu_hours: number | null };
+
+/** Beyond its bound a usage number is a fault, not a job; within, every bill fits its column. */
+const MAX_USAGE: Record<keyof Usage | "tokens_used", number> = {
+  gpu_hours: 1e8,
+  tokens_generated: 1e15,
+  tokens_used: 1e15,
+  input_tokens: 1e15,
+  output_tokens: 1e15,
+  rows_processed: 1e12,
+  samples_evaluated: 1e12,
+  deployment_lifetime_days: 1e6,
+};
+
+export const NO_USAGE: Usage = {
+  gpu_hours: 0,
+  tokens_generated: 0,
+  input_tokens: 0,
+  output_tokens: 0,
+  rows_processed: 0,
+  samples_evaluated: 0,
+  deployment_lifetime_days: 0,
+};
+
+type Told = Record<string, unknown>;
+
+/**
+ * Each usage number, from `metrics`, else from `result`, else 0 (contract.md, job_result). Tokens that were
+ * generated are output; of tokens that were used, the rest was input, unless the worker tells them apart.
+ *
+ * @throws InvalidRequest that names a number which is none, or not finite, negative or absurd.
+ */
+export function readUsage(metrics: Told, result: Told): ReportedUsage {
+  const read = (field: keyof typeof MAX_USAGE): number | null => {
+    const value = metrics[field] ?? result[field] ?? null;
+    if (value === null || isUsage(field, value)) return value;
+    const source = metrics[field] != null ? "metrics" : "result";
+    throw new InvalidRequest(
+      `"${field}" must be a number from 0 to ${MAX_USAGE[field]}`,
+      `${source}.${field}`,
+    );
+  };
+  const generated = read("tokens_generated");
+  const output = read("output_tokens") ?? generated ?? 0;
+  const used = read("tokens_used") ?? 0;
+  return {
+    gpu_hours: read("gpu_hours"),
+    tokens_generated: generated ?? 0,
+    input_tokens: read("input_tokens") ?? Math.max(0, used - output),
+    output_tokens: output,
+    rows_processed: read("rows_processed") ?? 0,
+    samples_evaluated: read("samples_evaluated") ?? 0,
+    deployment_lifetime_days: read("deployment_lifetime_days") ?? 0,
+  };
+}
+
+function isUsage(field: keyof typeof MAX_USAGE, value: unknown): value is number {
+  return typeof value === "number" && value >= 0 && value <= MAX_USAGE[field];
+}
+
+/** The same of an attempt that came to nothing: what makes no sense is no reason to refuse its end. */
+export function readUsageLeniently(metrics: Told): ReportedUsage {
+  const sane = Object.entries(metrics).filter(
+    ([field, value]) => Object.hasOwn(MAX_USAGE, field) && isUsage(field as "gpu_hours", value),
+  );
+  return readUsage(Object.fromEntries(sane), {});
+}

@@ -1,0 +1,133 @@
+import { z } from "zod";
+
+/** Manifests of spec.md 2.6, as they are written and published: generic fields, then those of each type. */
+
+export const manifestFileSchema = z
+  .object({
+    path: z.string().describe("below the artifact's folder"),
+    size_bytes: z.int().min(0),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  })
+  .meta({ id: "ArtifactFile", description: "a file of an artifact" });
+
+const contradiction = z
+  .object({
+    field: z.string(),
+    claimed: z.unknown().describe("what the worker said"),
+    measured: z.unknown().describe("what the service found; null where it can only not be so"),
+  })
+  .describe("something that a worker claimed and the service contradicts");
+
+const numbers = z.record(z.string(), z.number());
+
+const generic = {
+  schema_version: z.literal("1.0"),
+  artifact_id: z.string(),
+  kind: z.string().describe("raw_dataset, scored_dataset, distilled_dataset, checkpoint, …"),
+  created_at: z.iso.datetime().describe("when the winning attempt ended"),
+  created_by: z.string().describe("the name of the key that submitted the job"),
+  user_id: z.string(),
+  source_jobs: z.array(z.string()),
+  source_artifacts: z.array(z.string()).describe("artifacts of this tenant that it was made from"),
+  job_params: z.record(z.string(), z.unknown()),
+  base_model: z.string().nullable(),
+  dataset_used: z.string().nullable(),
+  git_commit: z.string().nullable(),
+  metrics: numbers,
+  cost_estimate_usd: z.number().min(0).describe("of the job; its billing record has the details"),
+  notes: z.string(),
+  job_id: z.string().optional().describe("none: it was uploaded"),
+  attempt: z.int().min(1).optional().describe("the one that won"),
+  worker_id: z.string().optional(),
+  pipeline: z
+    .object({
+      pipeline_id: z.string(),
+      step: z.string(),
+      reused: z
+        .array(z.object({ step: z.string(), job_id: z.string(), artifact_id: z.string() }))
+        .describe("steps that it stands on which took an earlier job's artifact for their own"),
+    })
+    .optional()
+    .describe("none: its job was submitted by itself"),
+  files: z.array(manifestFileSchema),
+  verified: z
+    .boolean()
+    .describe("false: the files are where the service can't see them; all said of them is claimed"),
+  measured: z.array(z.string()).describe("fields that the service measured itself"),
+  contradictions: z.array(contradiction),
+};
+
+/** What spec.md knows of a dataset's quality; an audit may say more. */
+export const QUALITY = {
+  clarity_mean: z.number().optional(),
+  correctness_mean: z.number().optional(),
+  educational_mean: z.number().optional(),
+  quality_tier: z.string().optional(),
+};
+
+const dataset = z
+  .object({
+    artifact_type: z.literal("dataset"),
+    ...generic,
+    num_rows: z.int().min(0).nullable(),
+    schema: z.object({
+      columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
+    }),
+    quality: z.object(QUALITY).catchall(z.unknown()),
+  })
+  .meta({ id: "DatasetManifest" });
+
+const checkpoint = z
+  .object({
+    artifact_type: z.literal("checkpoint"),
+    ...generic,
+    parameter_count: z.int().min(0).nullable(),
+    architecture: z.string().nullable(),
+    training_data: z.array(z.string()).describe("ids of datasets"),
+    training_steps: z.int().min(0).nullable(),
+    training_epochs: z.int().min(0).nullable(),
+    optimizer: z.string().nullable(),
+    lr: z.number().nullable(),
+  })
+  .meta({ id: "CheckpointManifest" });
+
+const evaluation = z
+  .object({
+    artifact_type: z.literal("eval"),
+    ...generic,
+    eval_id: z.string(),
+    checkpoint_id: z.string().nullable(),
+    datasets: z.array(z.string()),
+    scores: z
+      .object({
+        overall: z.number().optional(),
+        helpfulness: z.number().optional(),
+        correctness: z.number().optional(),
+        style: z.number().optional(),
+      })
+      .catchall(z.number()),
+  })
+  .meta({ id: "EvalManifest" });
+
+const deployment = z
+  .object({
+    artifact_type: z.literal("deployment"),
+    ...generic,
+    deployment_id: z.string(),
+    checkpoint_id: z.string().nullable(),
+    inference_url: z.string().nullable(),
+    status: z.string().describe("active, stopping or stopped"),
+    scaling: z.object({ min_replicas: z.int().min(0), max_replicas: z.int().min(0) }),
+  })
+  .meta({ id: "DeploymentManifest" });
+
+/** By artifact type, for whoever validates one. */
+export const MANIFEST_SCHEMAS = { dataset, checkpoint, eval: evaluation, deployment };
+
+export const manifestSchema = z
+  .discriminatedUnion("artifact_type", [dataset, checkpoint, evaluation, deployment])
+  .meta({ id: "Manifest", description: "what the artifact is, and where it came from" });
+
+export type Manifest = z.infer<typeof manifestSchema>;
+export type ManifestFile = z.infer<typeof manifestFileSchema>;
+export type Contradiction = z.infer<typeof contradiction>;

@@ -1,0 +1,203 @@
+import jsep, { type Expression } from "jsep";
+import { InvalidRequest } from "../errors";
+
+/** What a condition may speak of: the step's result, parts of it by their own names, and its usage. */
+export interface GateFacts {
+  result: Record<string, unknown>;
+  scores: unknown;
+  quality: unknown;
+  metrics: Record<string, unknown>;
+}
+const ROOTS: readonly string[] = [
+  "result",
+  "scores",
+  "quality",
+  "metrics",
+] satisfies (keyof GateFacts)[];
+
+type Value = number | string | boolean | null;
+
+export interface Verdict {
+  passed: boolean;
+  /** Every value that the condition speaks of, by its path; null: there is none. */
+  values: Record<string, Value>;
+  /** Why it can't be told, where it can't. */
+  error?: string;
+}
+
+const COMPARISONS: Record<string, (a: number, b: number) => boolean> = {
+  "<": (a, b) => a < b,
+  "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b,
+  ">=": (a, b) => a >= b,
+};
+const SUMS: Record<string, (a: number, b: number) => number> = {
+  "+": (a, b) => a + b,
+  "-": (a, b) => a - b,
+  "*": (a, b) => a * b,
+  "/": (a, b) => a / b,
+};
+const EQUALITIES = ["==", "!="];
+const CONNECTIVES = ["&&", "||"];
+
+/** The condition can't be told from these facts. */
+class CannotTell extends Error {
+  override readonly name = "CannotTell";
+}
+
+/**
+ * Reads a condition such as `scores.overall >= 0.7 && quality.clarity_mean > 0.5`. jsep only parses; of its
+ * tree nothing is known but comparisons, `&& || !`, sums, numbers, texts and paths, so nothing is run.
+ *
+ * @throws InvalidRequest with what is wrong, for one that is none.
+ */
+export function checkCondition(text: string): void {
+  const tree = parse(text);
+  check(tree, text);
+  const isTold =
+    tree.type === "UnaryExpression"
+      ? tree.operator === "!"
+      : isBinary(tree) && !isSum(tree.operator);
+  if (!isTold) throw refused(text, "it must compare something, like scores.overall >= 0.7");
+}
+
+/** @param text one that `checkCondition` has let through. */
+export function judge(text: string, facts: GateFacts): Verdict {
+  const tree = parse(text);
+  const values: Record<string, Value> = {};
+  for (const path of pathsIn(tree)) values[path.join(".")] = shown(plain(valueAt(facts, path)));
+  try {
+    return { passed: evaluate(tree, facts) === true, values };
+  } catch (error) {
+    if (!(error instanceof CannotTell)) throw error;
+    return { passed: false, values, error: error.message };
+  }
+}
+
+/** The number at a path of the facts; undefined where there is none. */
+export function measure(path: string, facts: GateFacts): number | undefined {
+  const value = valueAt(facts, path.split("."));
+  return typeof value === "number" ? value : undefined;
+}
+
+/** `scores.overall >= 0.7 does not hold: scores.overall is 0.62`. */
+export function explain(text: string, { values, error }: Verdict): string {
+  const told = Object.entries(values).map(([path, value]) => `${path} is ${JSON.stringify(value)}`);
+  return `${text} does not hold: ${error ?? told.join(", ")}`;
+}
+
+function parse(text: string): Expression {
+  try {
+    return jsep(text);
+  } catch (error) {
+    throw refused(text, error instanceof Error ? error.message : String(error));
+  }
+}
+
+const refused = (text: string, why: string): InvalidRequest =>
+  new InvalidRequest(`the condition "${text}" can't be read: ${why}`);
+
+type Binary = Expression & { operator: string; left: Expression; right: Expression };
+const isBinary = (node: Expression): node is Binary =>
+  node.type === "BinaryExpression" || node.type === "LogicalExpression";
+const isSum = (operator: string): boolean => operator in SUMS;
+
+function check(node: Expression, text: string): void {
+  if (isBinary(node)) {
+    const { operator } = node;
+    const known = [
+      ...Object.keys(COMPARISONS),
+      ...EQUALITIES,
+      ...CONNECTIVES,
+      ...Object.keys(SUMS),
+    ];
+    if (!known.includes(operator)) {
+      throw refused(text, `"${operator}" is not known; there are ${known.join(" ")}`);
+    }
+    check(node.left, text);
+    check(node.right, text);
+    return;
+  }
+  if (node.type === "UnaryExpression" && ["!", "-"].includes(String(node.operator))) {
+    check(node.argument as Expression, text);
+    return;
+  }
+  if (node.type === "Literal" && ["number", "string", "boolean"].includes(typeof node.value))
+    return;
+  const path = pathOf(node);
+  if (path === undefined) {
+    throw refused(text, "it may have comparisons, && || !, sums, numbers, texts and paths");
+  }
+  if (!ROOTS.includes(path[0] ?? "") || path.length < 2) {
+    throw refused(text, `"${path.join(".")}" is not known; paths begin with ${ROOTS.join(".")}.`);
+  }
+}
+
+/** `scores.overall` as its names; undefined for what is no path. */
+function pathOf(node: Expression): string[] | undefined {
+  if (node.type === "Identifier") return [String(node.name)];
+  if (node.type !== "MemberExpression") return undefined;
+  const inner = pathOf(node.object as Expression);
+  const property = node.property as Expression;
+  if (!inner) return undefined;
+  if (!node.computed && property.type === "Identifier") return [...inner, String(property.name)];
+  const isName = node.computed === true && typeof property.value === "string";
+  return isName ? [...inner, String(property.value)] : undefined;
+}
+
+function pathsIn(node: Expression): string[][] {
+  if (isBinary(node)) return [...pathsIn(node.left), ...pathsIn(node.right)];
+  if (node.type === "UnaryExpression") return pathsIn(node.argument as Expression);
+  const path = pathOf(node);
+  return path ? [path] : [];
+}
+
+function evaluate(node: Expression, facts: GateFacts): Value {
+  if (node.type === "Literal") return node.value as Value;
+  if (node.type === "UnaryExpression") {
+    const value = evaluate(node.argument as Expression, facts);
+    return node.operator === "!" ? !truth(value) : -number(value);
+  }
+  if (!isBinary(node)) {
+    const path = pathOf(node) ?? [];
+    const value = plain(valueAt(facts, path));
+    if (value === null) throw new CannotTell(`there is no ${path.join(".")} in its result`);
+    return value;
+  }
+  const { operator, left, right } = node;
+  if (operator === "&&") return truth(evaluate(left, facts)) && truth(evaluate(right, facts));
+  if (operator === "||") return truth(evaluate(left, facts)) || truth(evaluate(right, facts));
+  const [a, b] = [evaluate(left, facts), evaluate(right, facts)];
+  if (operator === "==") return a === b;
+  if (operator === "!=") return a !== b;
+  const compare = COMPARISONS[operator];
+  if (compare) return compare(number(a), number(b));
+  return number(SUMS[operator]?.(number(a), number(b)) ?? null);
+}
+
+function number(value: Value): number {
+  if (typeof value === "number" && Number.isFinite(value)) return value;
+  throw new CannotTell(`${String(value)} is no number`);
+}
+
+function truth(value: Value): boolean {
+  if (typeof value === "boolean") return value;
+  throw new CannotTell(`${JSON.stringify(value)} is neither true nor false`);
+}
+
+function valueAt(facts: GateFacts, path: readonly string[]): unknown {
+  return path.reduce<unknown>((at, name) => {
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, name)) return undefined;
+    return (at as Record<string, unknown>)[name];
+  }, facts);
+}
+
+const MAX_SHOWN = 200;
+
+const shown = (value: Value): Value =>
+  typeof value === "string" && value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}…` : value;
+
+const plain = (value: unknown): Value =>
+  typeof value === "number" || typeof value === "string" || typeof value === "boolean"
+    ? value
+    : null;

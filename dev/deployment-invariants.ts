@@ -1,0 +1,102 @@
+import type { Client } from "@temporalio/client";
+import type pg from "pg";
+import { compareRecord } from "../core/billing/recompute";
+import { deploymentWorkflowId } from "../core/workflow-ids";
+import type { BillingRow } from "../infra/database/billing-records";
+import { all } from "../infra/database/pool";
+import { waitFor } from "./stack/wait";
+
+/** Each statement finds what must not be of a deployment, at any time; but for jobs, also under way. */
+export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
+  "D1 a completed deploy job without its deployment, or the reverse": `
+    select j.job_id from jobs j left join deployments d using (job_id)
+    where j.job_type = 'deploy' and j.deployment_id is null
+      and (j.status = 'completed') <> (d.deployment_id is not null)`,
+  "D2 an active deployment whose bill is closed, or another whose bill is not": `
+    select d.deployment_id, d.status, b.state from deployments d join billing_records b using (job_id)
+    where (d.status = 'active') <> (b.state = 'accruing')`,
+  "D2 a bill that accrues for no deployment": `
+    select job_id from billing_records b left join deployments d using (job_id)
+    where b.state = 'accruing' and d.deployment_id is null`,
+  "D2 an accrual that does not begin with its attempt's end": `
+    select d.deployment_id from deployments d join artifacts r on r.artifact_id = d.deployment_id
+    join attempts a on a.job_id = r.job_id and a.attempt = r.attempt
+    where d.active_at <> a.ended_at or r.job_id <> d.job_id or r.user_id <> d.user_id`,
+  "D3 a stopped deployment with a live placement": `
+    select deployment_id, placement from placements p join deployments d using (deployment_id)
+    where d.status = 'stopped' and p.state <> 'ended'`,
+  "D3 a deployment that is not active, and is placed or served all the same": `
+    select deployment_id, placement from placements p join deployments d using (deployment_id)
+    where d.status <> 'active' and p.state in ('starting', 'serving')`,
+  "D3 a placement that ended after its deployment, or began after its stop": `
+    select deployment_id, placement from placements p join deployments d using (deployment_id)
+    where p.ended_at > d.stopped_at or p.created_at > d.stop_requested_at`,
+  "D4 more servers than the most": `
+    select d.deployment_id, count(*) from deployments d join placements p using (deployment_id)
+    where p.state = 'serving' group by d.deployment_id, d.max_replicas having count(*) > d.max_replicas`,
+  "D5 placements of one deployment at one time on one worker": `
+    select a.deployment_id, a.placement, b.placement as other from placements a join placements b
+      on b.deployment_id = a.deployment_id and b.worker_id = a.worker_id and b.placement > a.placement
+    where tstzrange(a.serving_at, a.ended_at) && tstzrange(b.serving_at, b.ended_at)`,
+  "D5 a live placement on a worker that is none": `
+    select deployment_id, placement, worker_id from placements p join workers w using (worker_id)
+    where p.state in ('serving', 'stopping')
+      and (w.status = 'dead' or w.decommissioned_at is not null)`,
+  "D6 placements are not numbered from 1": `
+    select deployment_id from placements group by deployment_id having max(placement) <> count(*)`,
+  "D6 a placement of another job than its job says": `
+    select p.deployment_id, p.placement from placements p join jobs j using (job_id)
+    join deployments d on d.deployment_id = p.deployment_id
+    where p.job_id <> d.job_id
+      and (j.deployment_id is distinct from p.deployment_id or j.placement is distinct from p.placement)`,
+  "D7 a bill of a job that only placed a deployment again": `
+    select job_id from billing_records b join jobs j using (job_id)
+    where j.deployment_id is not null and (b.total_cost_usd <> 0 or b.state <> 'final')`,
+  "I7 a deployment on another tenant's worker": `
+    select p.deployment_id, p.worker_id from placements p join deployments d using (deployment_id)
+    join workers w on w.worker_id = p.worker_id where not w.shared and w.user_id <> d.user_id`,
+};
+
+interface ClosedRow extends BillingRow {
+  deployment_id: string;
+  days: number;
+}
+
+/** D2: what is billed is the time from the first result to the stop, and nothing else. */
+export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
+  const closed = await all<ClosedRow>(
+    pool,
+    `select d.deployment_id, b.*, round((extract(epoch from d.stop_requested_at - d.active_at) / 86400)::numeric, 9) as days
+     from deployments d join billing_records b using (job_id) where d.status <> 'active'`,
+  );
+  return closed.flatMap((row) => {
+    const metrics = { ...row.metrics, deployment_lifetime_days: row.days };
+    const isRight =
+      row.metrics.deployment_lifetime_days === row.days &&
+      compareRecord({ ...row, metrics }).length === 0;
+    return isRight
+      ? []
+      : [`D2 a bill is not what the deployment's time gives: ${row.deployment_id}`];
+  });
+}
+
+/** I6: a deployment that is over has a workflow that is, any other one that runs, within 60 s. */
+export async function compareDeployments(pool: pg.Pool, temporal: Client): Promise<string[]> {
+  const rows = await all<{ deployment_id: string; status: string }>(
+    pool,
+    // Those that were over before there were workflows have none.
+    "select deployment_id, status from deployments where stopped_by is distinct from 'worker_lost'",
+  );
+  const found: string[] = [];
+  for (const { deployment_id: id, status } of rows) {
+    const expected = status === "stopped" ? "COMPLETED" : "RUNNING";
+    const agrees = async (): Promise<boolean> => {
+      const { status: is } = await temporal.workflow.getHandle(deploymentWorkflowId(id)).describe();
+      return is.name === expected;
+    };
+    await waitFor(`the workflow of ${id} to be ${expected}`, agrees, {
+      timeoutMs: 60_000,
+    }).catch((error: unknown) => found.push(`I6 ${String(error)}`));
+  }
+  return found;
+}

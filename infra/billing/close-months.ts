@@ -1,0 +1,61 @@
+import { splitByMonth } from "../../core/billing/accrual";
+import { usageOfLine } from "../../core/billing/line";
+import { priceStorage } from "../../core/billing/pricing";
+import { portionsOf } from "../../core/billing/record";
+import type { Context } from "../context";
+import {
+  findAccruing,
+  insertStorageLine,
+  listUnwrittenDeployments,
+  listUnwrittenStorage,
+  readStorage,
+} from "../database/billing-months";
+import { insertShares } from "../database/billing-records";
+import { lockDeployment } from "../database/deployments";
+import { transaction } from "../database/transaction";
+
+const BATCH = 100;
+
+/**
+ * Writes what months that are over bear of what goes on: the shares of live deployments, and storage. From
+ * then on those months stay as they are. Idempotent, and may run in many processes. What can't be written
+ * is logged, and keeps nothing else from it.
+ *
+ * @returns how much was written; another look may find more.
+ */
+export async function closeMonths(ctx: Context): Promise<number> {
+  const { pool, logger } = ctx;
+  let written = 0;
+  const each = async <T>(items: T[], write: (item: T) => Promise<boolean>): Promise<void> => {
+    for (const item of items) {
+      try {
+        if (await write(item)) written += 1;
+      } catch (error) {
+        logger.error({ of: item, err: String(error) }, "a month can't be closed");
+      }
+    }
+  };
+  const deployments = await listUnwrittenDeployments(pool, BATCH);
+  await each(
+    deployments.map((deploymentId) => ({ deploymentId })),
+    ({ deploymentId }) => writeShares(ctx, deploymentId),
+  );
+  await each(await listUnwrittenStorage(pool, BATCH), async ({ user_id: userId, month, card }) => {
+    const { gb_months: gbMonths } = await readStorage(pool, userId, month);
+    const usd = priceStorage(gbMonths, card).toFixed();
+    return await insertStorageLine(pool, userId, month, gbMonths, usd, card);
+  });
+  if (written > 0) logger.info({ written }, "closed months");
+  return written;
+}
+
+async function writeShares({ pool }: Context, deploymentId: string): Promise<boolean> {
+  return await transaction(pool, async (db) => {
+    // Its stop writes the rest, and must not at the same time.
+    await lockDeployment(db, deploymentId);
+    const row = await findAccruing(db, deploymentId);
+    if (!row) return false;
+    const shares = splitByMonth("deploy", portionsOf(row), row.rate_card, row.lived);
+    return (await insertShares(db, row.job_id, shares, usageOfLine(row))) > 0;
+  });
+}

@@ -1,0 +1,21 @@
+import { stringify } from "csv-stringify/sync";
+
+export type CsvValue = string | number | boolean | null;
+
+/**
+ * Rows as CSV: RFC 4180, UTF-8, with the header first. A text that a spreadsheet would take for a formula
+ * gets an apostrophe before it.
+ */
+export function csvOf<Column extends string>(
+  columns: readonly Column[],
+  rows: Iterable<Readonly<Record<Column, CsvValue>>>,
+  { header = true }: { header?: boolean } = {},
+): string {
+  return stringify([...rows], {
+    header,
+    columns: [...columns],
+    escape_formulas: true,
+    record_delimiter: "windows",
+    cast: { boolean: String },
+  });
+}

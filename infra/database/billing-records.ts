@@ -1,0 +1,219 @@
+import type { MonthShare } from "../../core/billing/accrual";
+import type { LineUsage } from "../../core/billing/line";
+import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
+import type { Bill } from "../../core/billing/pricing";
+import type { RateCard } from "../../core/billing/rate-card";
+import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
+import type { JobType } from "../../core/job-types";
+import { DAYS_OF_RECORD } from "./lifetime";
+import { listPage, type Page, Where, type WithPosition } from "./pages";
+import { all, execute, maybeOne, type Queryable } from "./pool";
+import type { Viewer } from "./viewer";
+
+export interface BillingRow extends StoredBillingRecord {
+  attempt: number;
+}
+
+/** With what an accruing one has come to by now. */
+const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
+
+/** Facts for a job's bill. */
+export interface BillableRow {
+  user_id: string;
+  job_type: JobType;
+  rate_card: RateCard;
+  /** Those that a worker had, up to the one that ended the job. */
+  attempts: AttemptFacts[];
+  /** It places a deployment again, which has a bill of its own. */
+  is_placement: boolean;
+  /** A deployment is billed by it from now on; else all of it is known. */
+  accrues: boolean;
+}
+
+export async function findBillable(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<BillableRow | undefined> {
+  return await maybeOne<BillableRow>(
+    db,
+    `select j.user_id, j.job_type, j.rate_card, j.deployment_id is not null as is_placement,
+            j.job_type = 'deploy' and j.deployment_id is null and last.outcome = 'completed' as accrues,
+            (select coalesce(jsonb_agg(jsonb_build_object(
+               'attempt', a.attempt, 'outcome', a.outcome, 'worker_id', a.worker_id,
+               'gpu_tokens', coalesce(a.gpu_tokens, w.gpu_tokens), 'usage', a.usage,
+               'gpu_hours_measured', coalesce(a.gpu_hours_measured, 0)) order by a.attempt), '[]')
+             from attempts a join workers w on w.worker_id = a.worker_id
+             where a.job_id = $1 and a.attempt <= $2 and a.started_at is not null
+               and a.state = 'ended') as attempts
+     from jobs j join attempts last using (job_id)
+     where j.job_id = $1 and last.attempt = $2 and last.state = 'ended'`,
+    [jobId, attempt],
+  );
+}
+
+/** A bill as it is written. */
+export interface NewRecord {
+  userId: string;
+  jobType: JobType;
+  metrics: Metrics;
+  bill: Bill;
+  rateCard: RateCard;
+  gpuTokens: string[];
+  attempts: MeteredAttempt[];
+  accrues: boolean;
+}
+
+/**
+ * Writes the one record of a job, dated by its outcome, and with it what its month bears, unless it goes
+ * on. A second time changes nothing.
+ */
+export async function insertBillingRecord(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  record: NewRecord,
+  used: LineUsage,
+): Promise<void> {
+  await execute(
+    db,
+    `with record as (
+       insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
+                                    cost_breakdown, total_cost_usd, rate_card, gpu_tokens, formula,
+                                    state, created_at, attempts)
+       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ended_at, $13
+       from attempts where job_id = $1 and attempt = $4
+       on conflict (job_id) do nothing returning *)
+     insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
+                                unbilled_gpu_hours)
+     select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
+            date_trunc('month', created_at at time zone 'UTC'), job_id, total_cost_usd, $14, $15, $16
+     from record where state = 'final'`,
+    [
+      jobId,
+      record.userId,
+      record.jobType,
+      attempt,
+      record.metrics,
+      record.bill.unitCosts,
+      record.bill.costBreakdown,
+      record.bill.totalCostUsd,
+      record.rateCard,
+      record.gpuTokens,
+      record.bill.formula,
+      record.accrues ? "accruing" : "final",
+      JSON.stringify(record.attempts),
+      used.gpuHours,
+      used.tokens,
+      used.unbilledGpuHours,
+    ],
+  );
+}
+
+const LINE_ID = (id: string, month: string): string =>
+  `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
+
+/** Of a job that ended without a bill: what it used is in its month's sums all the same. */
+export async function insertUnbilledLine(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  unbilledGpuHours: number,
+): Promise<void> {
+  await execute(
+    db,
+    `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, unbilled_gpu_hours, is_billed)
+     select ${LINE_ID("job_id", "a.ended_at at time zone 'UTC'")}, j.user_id,
+            date_trunc('month', a.ended_at at time zone 'UTC'), job_id, 0, $3, false
+     from jobs j join attempts a using (job_id) where job_id = $1 and attempt = $2
+     on conflict do nothing`,
+    [jobId, attempt, unbilledGpuHours],
+  );
+}
+
+/** What months bear of a deployment's bill; those that are written stay. The first bears its job's usage. */
+export async function insertShares(
+  db: Queryable,
+  jobId: string,
+  shares: MonthShare[],
+  used: LineUsage,
+): Promise<number> {
+  return await execute(
+    db,
+    `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
+                                unbilled_gpu_hours)
+     select ${LINE_ID("b.job_id", "s.month")}, b.user_id, s.month, b.job_id, s.cost,
+            case when s.place = 1 then $4::numeric else 0 end,
+            case when s.place = 1 then $5::numeric else 0 end,
+            case when s.place = 1 then $6::numeric else 0 end
+     from billing_records b, unnest($2::date[], $3::numeric[]) with ordinality s (month, cost, place)
+     where b.job_id = $1
+     on conflict do nothing`,
+    [
+      jobId,
+      shares.map(({ month }) => month),
+      shares.map(({ costUsd }) => costUsd),
+      used.gpuHours,
+      used.tokens,
+      used.unbilledGpuHours,
+    ],
+  );
+}
+
+/** Closes the record of a deployment, by one compare-and-set. */
+export async function closeRecord(
+  db: Queryable,
+  jobId: string,
+  metrics: Metrics,
+  bill: Bill,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update billing_records set state = 'final', metrics = $2, unit_costs = $3, cost_breakdown = $4,
+            total_cost_usd = $5, formula = $6
+     where job_id = $1 and state = 'accruing'`,
+    [jobId, metrics, bill.unitCosts, bill.costBreakdown, bill.totalCostUsd, bill.formula],
+  );
+  return changed === 1;
+}
+
+export async function findBillingRecord(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+): Promise<BillingRow | undefined> {
+  return await maybeOne<BillingRow>(
+    db,
+    `select ${WITH_DAYS} from billing_records b
+     where job_id = $1 and ($2::text is null or user_id = $2)`,
+    [jobId, viewer],
+  );
+}
+
+/** One page of records, newest first. */
+export async function listBillingRecords(
+  db: Queryable,
+  viewer: Viewer,
+  page: Page,
+): Promise<WithPosition<BillingRow>[]> {
+  return await listPage<BillingRow>(db, {
+    select: WITH_DAYS,
+    from: "billing_records b",
+    order: ["created_at", "job_id"],
+    where: new Where().seenBy(viewer),
+    page,
+  });
+}
+
+/** All records in the order of their jobs' ids, a batch at a time. */
+export async function readRecords(
+  db: Queryable,
+  after: string,
+  limit: number,
+): Promise<BillingRow[]> {
+  return await all<BillingRow>(
+    db,
+    "select * from billing_records where job_id > $1 order by job_id limit $2",
+    [after, limit],
+  );
+}

@@ -1,0 +1,17 @@
+import { tableFilesOf } from "./stored-table";
+import { tableFormat } from "./table-format";
+
+test("an artifact's table is the file of the specification's name, else all of one format", () => {
+  const tables = (...paths: string[]): string[] =>
+    tableFilesOf(paths.map((path) => ({ path }))).map(({ path }) => path);
+  expect(tables("a.csv", "report.json", "scored.parquet")).toEqual(["scored.parquet"]);
+  expect(tables("report.json", "data/1.NDJSON", "data/2.jsonl", "y.csv")).toEqual([
+    "data/1.NDJSON",
+    "data/2.jsonl",
+  ]);
+  expect(tables("report.json", "raw.csv.gz")).toEqual([]);
+});
+
+test.each(["x.constructor", "parquet", "x.toString"])("%s has no table's name", (path) => {
+  expect(tableFormat(path)).toBeUndefined();
+});

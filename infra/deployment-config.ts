@@ -1,0 +1,75 @@
+import { networkInterfaces } from "node:os";
+import { z } from "zod";
+import { networksOf } from "./config-values";
+import { AddressPolicy, OURS } from "./net/address-policy";
+
+const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
+
+/** IPv4 addresses in the clothes of IPv6. */
+const IN_DISGUISE = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
+
+/** By all of its addresses, not by its own name for itself alone. */
+const thisMachine = (): string[] =>
+  Object.values(networkInterfaces()).flatMap((addresses = []) =>
+    addresses.map(({ address }) => address.replace(/%.*$/, "")),
+  );
+
+/** What deployments and the proxy before them read of the environment. */
+export const DEPLOYMENT_VARIABLES = {
+  FORGE_DEPLOYMENT_STOP_GRACE_S: seconds(60).describe(
+    "a server of a stopped deployment counts as ended after, in seconds",
+  ),
+  FORGE_DEPLOYMENT_MISSING_S: seconds(10).describe(
+    "a model that its living worker does not name for longer is placed again, in seconds",
+  ),
+  FORGE_DEPLOYMENT_UNHEALTHY_S: seconds(60).describe(
+    "a model that its worker calls unhealthy for longer is placed again, in seconds",
+  ),
+  FORGE_DEPLOYMENT_RETRY_S: seconds(10).describe(
+    "after a placement that failed the next one waits, at first, in seconds; at most 30 times as long",
+  ),
+  FORGE_DEPLOYMENT_ALLOW: z
+    .string()
+    .optional()
+    .transform((given, context) => {
+      try {
+        return new AddressPolicy(
+          [],
+          [...OURS, ...IN_DISGUISE, ...thisMachine()],
+          networksOf(given),
+        );
+      } catch (error) {
+        context.addIssue((error as Error).message);
+        return z.NEVER;
+      }
+    })
+    .describe(
+      "networks that deployed models may be reached in beside all but this machine and its link, " +
+        "comma-separated, like 127.0.0.0/8",
+    ),
+  FORGE_PROXY_MAX_BODY_BYTES: z.coerce
+    .number()
+    .int()
+    .positive()
+    .default(32 * 1024 * 1024)
+    .describe("largest body of a request to a deployed model, in bytes"),
+  FORGE_PROXY_TIMEOUT_S: seconds(600).describe(
+    "a deployed model that is silent for longer is given up, before its answer or in it, in seconds",
+  ),
+};
+
+type Environment = {
+  [Name in keyof typeof DEPLOYMENT_VARIABLES]: z.output<(typeof DEPLOYMENT_VARIABLES)[Name]>;
+};
+
+export const deploymentsOf = (env: Environment) => ({
+  stopGraceS: env.FORGE_DEPLOYMENT_STOP_GRACE_S,
+  missingS: env.FORGE_DEPLOYMENT_MISSING_S,
+  unhealthyS: env.FORGE_DEPLOYMENT_UNHEALTHY_S,
+  retryS: env.FORGE_DEPLOYMENT_RETRY_S,
+  addresses: env.FORGE_DEPLOYMENT_ALLOW,
+  proxy: {
+    maxBodyBytes: env.FORGE_PROXY_MAX_BODY_BYTES,
+    timeoutMs: env.FORGE_PROXY_TIMEOUT_S * 1000,
+  },
+});

@@ -1,0 +1,43 @@
+import { isOver } from "../../core/pipelines/step";
+import type { Context } from "../context";
+import {
+  askWorkflow,
+  listUnfinishedJobs,
+  lockPipeline,
+  requestPipelineCancel,
+} from "../database/pipelines";
+import { transaction } from "../database/transaction";
+import type { Viewer } from "../database/viewer";
+import { cancelJob } from "../fleet/cancel-job";
+
+/** For how long the process that changed a pipeline alone may wake its workflow, in seconds. */
+export const ASK_LEASE_S = 5;
+
+/**
+ * From now on no step of it is begun, and the jobs under way are cancelled as their user would. Its
+ * workflow follows: it does the same once more, should this process end in between.
+ */
+export async function cancelPipeline(
+  ctx: Context,
+  pipelineId: string,
+  viewer: Viewer,
+): Promise<"requested" | "over" | "unknown"> {
+  const answer = await transaction(ctx.pool, async (db) => {
+    const pipeline = await lockPipeline(db, pipelineId, viewer);
+    if (!pipeline) return "unknown";
+    if (isOver(pipeline.status)) return "over";
+    await requestPipelineCancel(db, pipelineId);
+    await askWorkflow(db, pipelineId, ASK_LEASE_S);
+    return "requested";
+  });
+  if (answer !== "requested") return answer;
+  await cancelItsJobs(ctx, pipelineId);
+  ctx.signals.emit("pipeline", pipelineId);
+  return answer;
+}
+
+export async function cancelItsJobs(ctx: Context, pipelineId: string): Promise<void> {
+  for (const jobId of await listUnfinishedJobs(ctx.pool, pipelineId)) {
+    await cancelJob(ctx, jobId, null);
+  }
+}

@@ -1,0 +1,34 @@
+/** The answers that were asked for last, as texts, in so many bytes and of so many files. */
+export class Answers {
+  private readonly texts = new Map<string, string>();
+  private bytes = 0;
+
+  constructor(
+    private readonly maxCount: number,
+    private readonly maxBytes: number,
+  ) {}
+
+  get(key: string): string | undefined {
+    const text = this.texts.get(key);
+    if (text === undefined) return undefined;
+    // A Map goes by age of entry.
+    this.texts.delete(key);
+    this.texts.set(key, text);
+    return text;
+  }
+
+  set(key: string, text: string): void {
+    this.remove(key);
+    this.texts.set(key, text);
+    this.bytes += Buffer.byteLength(text);
+    for (const oldest of this.texts.keys()) {
+      if (this.texts.size <= this.maxCount && this.bytes <= this.maxBytes) return;
+      this.remove(oldest);
+    }
+  }
+
+  private remove(key: string): void {
+    this.bytes -= Buffer.byteLength(this.texts.get(key) ?? "");
+    this.texts.delete(key);
+  }
+}

@@ -1,0 +1,55 @@
+import { writeFileSync } from "node:fs";
+import { constants, setPriority } from "node:os";
+import type { PreviewAnswer, PreviewRequest } from "./protocol";
+import { readTable } from "./read-table";
+import { NotATable } from "./table";
+
+/** Far above what the database's own limit leaves: what it does not count must not take the machine's. */
+const MAX_RSS_BYTES = 768 * 1024 * 1024;
+const LOOK_MS = 50;
+const MAX_MESSAGE = 300;
+
+/**
+ * The process that reads users' tables, apart from the server: a file that makes the database crash, hang
+ * or swell ends this process and nothing else. It knows no secret, for its environment is empty.
+ */
+function main(): void {
+  standBack();
+  process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+  process.on("message", (request: PreviewRequest) => {
+    void answer(request).then((message) => process.send?.(message));
+  });
+  setInterval(() => {
+    if (process.memoryUsage.rss() > MAX_RSS_BYTES) process.kill(process.pid, "SIGKILL");
+  }, LOOK_MS).unref();
+}
+
+/** The server goes first in everything; where memory runs out, this process is the one to go. */
+function standBack(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+    writeFileSync("/proc/self/oom_score_adj", "1000");
+  } catch {
+    // Not on every system.
+  }
+}
+
+async function answer({ id, path, format }: PreviewRequest): Promise<PreviewAnswer> {
+  const outcome = await readTable(path, format).then(
+    (preview) => ({ preview: JSON.stringify(preview) }),
+    (error: unknown) => ({ failure: `the file can't be read as ${format}: ${reasonOf(error)}` }),
+  );
+  return { id, rssBytes: process.memoryUsage.rss(), ...outcome };
+}
+
+/** The first line of what the database says, without its name for the file. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof NotATable) return message;
+  if (message.startsWith("Out of Memory")) return "it takes more memory than a preview may";
+  const [line = ""] = message.split(/[\n\r]/, 1);
+  const words = line.replaceAll(/ ?["']?\/dev\/fd\/\d+["']?/g, "").replaceAll(/\p{Cc}/gu, "?");
+  return words.slice(0, MAX_MESSAGE).trim();
+}
+
+main();

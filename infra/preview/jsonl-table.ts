@@ -1,0 +1,109 @@
+import type { ColumnType } from "./column-type";
+import { query, quoted, type Session } from "./session";
+import { type Care, columnsOf, NotATable, passesOver, type Table } from "./table";
+
+/** A preview is of a table: a file of more names than this is none. */
+const MAX_COLUMNS = 2_000;
+const FIRST_ROWS = 50;
+const MAX_SHOWN_BYTES = 256 * 1024;
+
+/**
+ * Opens a file of JSON lines. Names and types are those of all rows, for a later row may have what the
+ * first ones lack. Every value is read by a pointer, all of a row at once.
+ */
+export async function openJsonl(session: Session, { maxRowBytes }: Care): Promise<Table> {
+  const rows = `read_ndjson_objects($1, compression = 'uncompressed', maximum_object_size = ${maxRowBytes})`;
+  const names = await namesOf(session, rows);
+  const types: ColumnType[] = [];
+  for (const some of passesOver(names)) types.push(...(await typesOf(session, rows, some)));
+  return {
+    columns: columnsOf(names, types),
+    from(columns) {
+      const pointers = pointersTo(columns.map(({ name }) => name));
+      const values = columns.map(
+        (column, index) => `${castOf(column, index + 1)} as ${column.sql}`,
+      );
+      const parts =
+        `select json_extract_string(json, ${pointers}) as texts, ` +
+        `json_extract(json, ${pointers}) as parts from ${rows}`;
+      return `(select ${values.join(", ")} from (${parts}))`;
+    },
+  };
+}
+
+function pointersTo(names: string[]): string {
+  const pointers = names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+  return `[${pointers.map(quoted).join(", ")}]`;
+}
+
+/** In the order of the first rows; names that only later rows have, behind them. */
+async function namesOf(session: Session, rows: string): Promise<string[]> {
+  const keys = await query(
+    session,
+    `select distinct unnest(json_keys(json)) from ${rows} limit ${MAX_COLUMNS + 1}`,
+  );
+  if (keys.length === 0) throw new NotATable("it has no rows that are JSON objects with names");
+  if (keys.length > MAX_COLUMNS) throw new NotATable(`it has more than ${MAX_COLUMNS} columns`);
+  const first = await query(
+    session,
+    `select unnest(json_keys(json)) from (select json from ${rows} limit ${FIRST_ROWS}) ` +
+      `where strlen(json) <= ${MAX_SHOWN_BYTES}`,
+  );
+  const later = keys.map(([key]) => String(key)).sort();
+  return [...new Set([...first.map(([key]) => String(key)), ...later])];
+}
+
+/** What was seen in a column, as bits. */
+const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct: 32 };
+
+async function typesOf(session: Session, rows: string, names: string[]): Promise<ColumnType[]> {
+  const seen = names.map((_, index) => `bit_or(${seenOf(`types[${index + 1}]`)})`);
+  const types = `select json_type(json, ${pointersTo(names)}) as types from ${rows}`;
+  const [row = []] = await query(session, `select ${seen.join(", ")} from (${types})`);
+  return row.map((bits) => typeOf(Number(bits)));
+}
+
+const seenOf = (type: string): string =>
+  `case ${type} when 'VARCHAR' then ${SEEN.string} when 'DOUBLE' then ${SEEN.double} ` +
+  `when 'UBIGINT' then ${SEEN.int64} when 'BIGINT' then ${SEEN.int64} when 'HUGEINT' then ${SEEN.int64} ` +
+  `when 'BOOLEAN' then ${SEEN.bool} when 'ARRAY' then ${SEEN.list} when 'OBJECT' then ${SEEN.struct} ` +
+  "else 0 end";
+
+function typeOf(bits: number): ColumnType {
+  switch (bits) {
+    case 0:
+      return { dtype: "null", kind: "other" };
+    case SEEN.string:
+      return { dtype: "string", kind: "string" };
+    case SEEN.int64:
+      return { dtype: "int64", kind: "integer" };
+    case SEEN.double:
+    case SEEN.double | SEEN.int64:
+      return { dtype: "double", kind: "float" };
+    case SEEN.bool:
+      return { dtype: "bool", kind: "bool" };
+    case SEEN.list:
+      return { dtype: "list", kind: "nested" };
+    case SEEN.struct:
+      return { dtype: "struct", kind: "nested" };
+    default:
+      return { dtype: "mixed", kind: "nested" };
+  }
+}
+
+/** The value of a column; lists count from 1. */
+function castOf({ kind }: ColumnType, at: number): string {
+  switch (kind) {
+    case "integer":
+      return `try_cast(texts[${at}] as hugeint)`;
+    case "float":
+      return `try_cast(texts[${at}] as double)`;
+    case "bool":
+      return `try_cast(texts[${at}] as boolean)`;
+    case "nested":
+      // JSON's null is none of SQL's.
+      return `case when texts[${at}] is not null then parts[${at}] end`;
+    default:
+      return `texts[${at}]`;
+  }
+}

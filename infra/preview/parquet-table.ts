@@ -1,0 +1,38 @@
+import { columnType } from "./column-type";
+import { query, type Session } from "./session";
+import { columnsOf, NotATable, places, type Table } from "./table";
+
+const ROWS = "read_parquet($1, hive_partitioning = false)";
+
+export async function openParquet(session: Session): Promise<Table> {
+  const { connection, file } = session;
+  const reader = await connection.runAndReadAll(`select * from ${ROWS} limit 0`, [file]);
+  const types = reader.columnTypes().map(columnType);
+  const names = await namesOf(session);
+  if (names.length !== types.length) throw new NotATable("its schema contradicts itself");
+  return {
+    columns: columnsOf(names, types),
+    from: () => `${ROWS} as t(${places(types.length)})`,
+  };
+}
+
+/**
+ * The names at the top level of the schema, as they are: where two differ only by case, SQL sees others.
+ * The first element is the root; each names its children's number, and they follow it.
+ */
+async function namesOf(session: Session): Promise<string[]> {
+  const elements = await query(
+    session,
+    "select name, coalesce(num_children, 0) from parquet_schema($1)",
+  );
+  const names: string[] = [];
+  let open = 0;
+  for (const [name, children] of elements.slice(1)) {
+    if (open === 0) {
+      names.push(String(name));
+      open = 1;
+    }
+    open += Number(children) - 1;
+  }
+  return names;
+}

@@ -1,0 +1,133 @@
+import { createHash, randomUUID } from "node:crypto";
+import { createWriteStream } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { ForgeError } from "../../core/errors";
+import { PreviewFailed } from "./failed";
+
+/** What a manifest says of a file. */
+export interface SpooledFile {
+  size_bytes: number;
+  /** In hex. */
+  sha256: string;
+}
+
+/** A download that its process left behind. */
+const ABANDONED_MS = 3_600_000;
+const PART = /\.part$/;
+
+/**
+ * Copies of files whose store is elsewhere, by their checksums, in a directory of so many bytes: those
+ * not asked for the longest go first. Processes may share it.
+ */
+export class Spool {
+  private readonly downloads = new Map<string, Promise<string>>();
+  private readonly uses = new Map<string, number>();
+  /** Of downloads under way. */
+  private reserved = 0;
+
+  constructor(
+    private readonly directory: string,
+    private readonly maxBytes: number,
+  ) {}
+
+  /**
+   * Works with a copy of a file, which stays for so long.
+   *
+   * @throws 422 `preview_too_large` when it is larger than the directory may be, `preview_failed` when
+   * what the store has is not what the manifest names.
+   */
+  async use<Result>(
+    file: SpooledFile,
+    read: () => Readable,
+    work: (path: string) => Promise<Result>,
+  ): Promise<Result> {
+    if (file.size_bytes > this.maxBytes) {
+      const message = `the file is larger than ${this.maxBytes} bytes, the most that a preview may fetch`;
+      throw new ForgeError(422, "preview_too_large", message);
+    }
+    const { sha256: name } = file;
+    if (!/^[0-9a-f]{64}$/.test(name)) throw new PreviewFailed("the file has no SHA-256");
+    this.uses.set(name, (this.uses.get(name) ?? 0) + 1);
+    try {
+      return await work(await this.fetchOnce(file, read));
+    } finally {
+      const others = (this.uses.get(name) ?? 1) - 1;
+      if (others === 0) this.uses.delete(name);
+      else this.uses.set(name, others);
+    }
+  }
+
+  private fetchOnce(file: SpooledFile, read: () => Readable): Promise<string> {
+    const known = this.downloads.get(file.sha256);
+    if (known) return known;
+    const download = this.fetch(file, read).finally(() => this.downloads.delete(file.sha256));
+    this.downloads.set(file.sha256, download);
+    return download;
+  }
+
+  private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {
+    const path = join(this.directory, file.sha256);
+    const now = new Date();
+    const isThere = await utimes(path, now, now).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return path;
+    this.reserved += file.size_bytes;
+    const part = `${path}.${randomUUID()}.part`;
+    try {
+      await mkdir(this.directory, { recursive: true });
+      await this.makeRoom();
+      await pipeline(read(), checked(file), createWriteStream(part, { flags: "wx", mode: 0o600 }));
+      await rename(part, path);
+      return path;
+    } finally {
+      this.reserved -= file.size_bytes;
+      await rm(part, { force: true });
+    }
+  }
+
+  /** For the downloads under way. */
+  private async makeRoom(): Promise<void> {
+    const found = await Promise.all(
+      (await readdir(this.directory)).map(async (name) => {
+        const path = join(this.directory, name);
+        const facts = await stat(path).catch(() => undefined);
+        return { name, path, size: facts?.size ?? 0, usedAt: facts?.mtimeMs ?? 0 };
+      }),
+    );
+    const files: typeof found = [];
+    for (const file of found) {
+      if (!PART.test(file.name)) files.push(file);
+      else if (file.usedAt < Date.now() - ABANDONED_MS) await rm(file.path, { force: true });
+    }
+    let bytes = this.reserved + files.reduce((sum, { size }) => sum + size, 0);
+    for (const { name, path, size } of files.sort((a, b) => a.usedAt - b.usedAt)) {
+      if (bytes <= this.maxBytes) return;
+      if (this.uses.has(name)) continue;
+      await rm(path, { force: true });
+      bytes -= size;
+    }
+  }
+}
+
+/** Passes the bytes on; throws once they are not those of the manifest. */
+function checked({ size_bytes, sha256 }: SpooledFile) {
+  return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const hash = createHash("sha256");
+    let size = 0;
+    for await (const chunk of chunks) {
+      size += chunk.length;
+      if (size > size_bytes) throw changed();
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (size !== size_bytes || hash.digest("hex") !== sha256) throw changed();
+  };
+}
+
+const changed = (): PreviewFailed =>
+  new PreviewFailed("the stored file is not the one that the manifest names");

@@ -1,0 +1,155 @@
+import { decimal, finite, isoTime, numberOrText, shortened } from "./cells";
+import type { ColumnKind } from "./column-type";
+import type { ColumnStatistics } from "./protocol";
+import { query, type Session } from "./session";
+import { passesOver, type Table, type TableColumn } from "./table";
+
+type Field = Exclude<keyof ColumnStatistics, "name" | "dtype" | "null_count">;
+
+const MAX_TEXT = 256;
+/** Of tables with very many columns: the answer has an end. */
+const SHORT_TEXT = 16;
+const MANY_COLUMNS = 200;
+
+/** What is known of all rows. */
+export async function measure(
+  session: Session,
+  table: Table,
+): Promise<{ numRows: number; columns: ColumnStatistics[] }> {
+  const maxText = table.columns.length > MANY_COLUMNS ? SHORT_TEXT : MAX_TEXT;
+  const columns: ColumnStatistics[] = [];
+  let numRows = 0;
+  for (const some of passesOver(table.columns)) {
+    const found = await aggregate(session, table, some);
+    numRows = found.numRows;
+    columns.push(...some.map((of, n) => statisticsOf(of, numRows, found.values[n] ?? {}, maxText)));
+  }
+  return { numRows, columns };
+}
+
+/** Aggregates of some columns, in one pass; without spread where their numbers are too large for it. */
+async function aggregate(
+  session: Session,
+  table: Table,
+  columns: TableColumn[],
+  withSpread = true,
+) {
+  const wanted = columns.map((column) => aggregatesOf(column, withSpread));
+  const list = ["count(*)", ...wanted.flatMap((of) => Object.values(of))];
+  const sql = `select ${list.join(", ")} from ${table.from(columns)}`;
+  try {
+    const [[numRows, ...row] = []] = await query(session, sql);
+    let at = 0;
+    const values = wanted.map((of) =>
+      Object.fromEntries(Object.keys(of).map((name) => [name, row[at++] ?? null])),
+    );
+    return { numRows: Number(numRows), values };
+  } catch (error) {
+    if (!withSpread || !String(error).includes("out of range")) throw error;
+    return await aggregate(session, table, columns, false);
+  }
+}
+
+type Aggregates = { count: string } & Partial<Record<Field, string>>;
+
+function aggregatesOf({ kind, sql }: TableColumn, withSpread: boolean): Aggregates {
+  const count = `count(${sql})`;
+  const approx_distinct = `approx_count_distinct(${sql})`;
+  const spread = (of: string) => (withSpread ? { stddev: `stddev_samp(${of}::double)` } : {});
+  switch (kind) {
+    case "integer":
+    case "decimal": {
+      const shown = kind === "integer" ? "" : "::varchar";
+      return {
+        count,
+        min: `min(${sql})${shown}`,
+        max: `max(${sql})${shown}`,
+        mean: `avg(${sql})::double`,
+        ...spread(sql),
+        approx_distinct,
+      };
+    }
+    case "float": {
+      const number = `case when isfinite(${sql}) then ${sql} end`;
+      return {
+        count,
+        min: `min(${number})::varchar::double`,
+        max: `max(${number})::varchar::double`,
+        mean: `avg(${number})`,
+        ...spread(number),
+        approx_distinct,
+      };
+    }
+    case "bool":
+      return {
+        count,
+        min: `min(${sql})`,
+        max: `max(${sql})`,
+        mean: `avg(${sql}::int)`,
+        approx_distinct,
+      };
+    case "string":
+      return {
+        count,
+        min: `left(min(${sql})::varchar, ${MAX_TEXT + 1})`,
+        max: `left(max(${sql})::varchar, ${MAX_TEXT + 1})`,
+        approx_distinct,
+        min_length: `min(length(${sql}::varchar))`,
+        max_length: `max(length(${sql}::varchar))`,
+        mean_length: `avg(length(${sql}::varchar))`,
+      };
+    case "ordered":
+      return { count, min: `min(${sql})::varchar`, max: `max(${sql})::varchar`, approx_distinct };
+    default:
+      return { count };
+  }
+}
+
+function statisticsOf(
+  { name, dtype, kind, emptyDtype = dtype }: TableColumn,
+  numRows: number,
+  found: Record<string, unknown>,
+  maxText: number,
+): ColumnStatistics {
+  const present = Number(found.count);
+  // An estimate may exceed what it estimates.
+  const distinct = found.approx_distinct;
+  return {
+    name,
+    dtype: present === 0 ? emptyDtype : dtype,
+    null_count: numRows - present,
+    min: extremeOf(kind, found.min, maxText),
+    max: extremeOf(kind, found.max, maxText),
+    mean: finite(found.mean),
+    stddev: finite(found.stddev),
+    approx_distinct: distinct === undefined ? null : Math.min(Number(distinct), present),
+    ...(kind === "string"
+      ? {
+          min_length: lengthOf(found.min_length),
+          max_length: lengthOf(found.max_length),
+          mean_length: finite(found.mean_length),
+        }
+      : {}),
+  };
+}
+
+const lengthOf = (value: unknown): number | null =>
+  value === null || value === undefined ? null : Number(value);
+
+function extremeOf(kind: ColumnKind, value: unknown, maxText: number) {
+  if (value === null || value === undefined) return null;
+  switch (kind) {
+    case "integer":
+      return numberOrText(value);
+    case "decimal":
+      return decimal(String(value));
+    case "float":
+      return finite(value);
+    case "bool":
+      return value === true;
+    case "ordered":
+      return isoTime(String(value));
+    default:
+      return shortened(String(value), maxText);
+  }
+}

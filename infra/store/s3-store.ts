@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import {
+  type ByteRange,
+  type Measured,
+  type ObjectStore,
+  requireKey,
+  type SignedUpload,
+  StoreAway,
+  type StoredObject,
+} from "./object-store";
+import { PartedUpload } from "./parted-upload";
+import { gather, type Piece, pieceFolder, pieceKey } from "./pieces";
+import { missing, S3Bucket, type S3BucketSettings } from "./s3-bucket";
+import { away, isMissing } from "./s3-client";
+
+const MEBIBYTE = 1024 * 1024;
+/** A piece that is smaller is written anew with what is appended to it, so that a log has few of them. */
+const SMALL_PIECE_BYTES = 256 * 1024;
+const PIECE_BYTES = 8 * MEBIBYTE;
+/** A larger object is copied in parts: S3 says nothing while it copies. */
+const MAX_SINGLE_BYTES = 256 * MEBIBYTE;
+
+/**
+ * The object store as a bucket, by S3's protocol. S3 has no append: an object that grows is a folder of
+ * pieces (see pieces.ts) until `move` makes one object of them.
+ */
+export class S3Store implements ObjectStore {
+  private readonly bucket: S3Bucket;
+
+  constructor(settings: S3BucketSettings) {
+    this.bucket = new S3Bucket(settings);
+  }
+
+  put(key: string, body: Buffer): Promise<void> {
+    return this.bucket.put(key, body);
+  }
+
+  async putStream(key: string, body: AsyncIterable<Buffer>): Promise<Measured> {
+    const hash = createHash("sha256");
+    let sizeBytes = 0;
+    const upload = await this.partedUpload(key);
+    try {
+      for await (const chunk of body) {
+        hash.update(chunk);
+        sizeBytes += chunk.length;
+        await away(upload.write(chunk));
+      }
+      await away(upload.complete());
+    } catch (error) {
+      await upload.abort();
+      throw error;
+    }
+    return { sizeBytes, sha256: hash.digest("hex") };
+  }
+
+  async append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void> {
+    const last = (await this.pieces(key)).at(-1);
+    const isContinued =
+      last !== undefined && last.end === offset && last.end - last.start < SMALL_PIECE_BYTES;
+    const held: Buffer[] = isContinued ? [await buffer(this.read(pieceKey(key, last.start)))] : [];
+    let start = isContinued ? last.start : offset;
+    let heldBytes = offset - start;
+    let isNew = last === undefined;
+    const write = async (): Promise<void> => {
+      await this.put(pieceKey(key, start), Buffer.concat(held));
+      held.length = 0;
+      start += heldBytes;
+      heldBytes = 0;
+      isNew = false;
+    };
+    try {
+      for await (const chunk of body) {
+        held.push(chunk);
+        heldBytes += chunk.length;
+        isNew = true;
+        if (heldBytes >= PIECE_BYTES) await write();
+      }
+    } finally {
+      if (isNew) await write();
+    }
+  }
+
+  async move(from: string, to: string): Promise<boolean> {
+    try {
+      const sizeBytes = await this.bucket.sizeOf(from);
+      if (sizeBytes !== undefined && sizeBytes <= MAX_SINGLE_BYTES) {
+        await this.bucket.copy(from, to);
+      } else {
+        const pieces = sizeBytes === undefined ? await this.pieces(from) : [whole(sizeBytes)];
+        if (pieces.length === 0) return false;
+        await this.join(from, pieces, to);
+      }
+    } catch (error) {
+      if (isInTheWay(error)) return false;
+      throw error;
+    }
+    await this.remove(from);
+    return true;
+  }
+
+  /** One object of pieces; those that are large enough never come through here. */
+  private async join(from: string, pieces: Piece[], to: string): Promise<void> {
+    const upload = await this.partedUpload(to, pieces.at(-1)?.end);
+    try {
+      for (const piece of pieces) {
+        const key = piece.isWhole ? from : pieceKey(from, piece.start);
+        const bytes = { start: piece.skipped, end: piece.end - piece.start - 1 };
+        const isCopied =
+          bytes.end >= bytes.start && (await away(upload.copy(this.bucket.sourceOf(key), bytes)));
+        if (isCopied || bytes.end < bytes.start) continue;
+        for await (const chunk of this.read(key, bytes)) await away(upload.write(chunk));
+      }
+      await away(upload.complete());
+    } catch (error) {
+      await upload.abort();
+      throw error;
+    }
+  }
+
+  async measure(key: string): Promise<Measured | undefined> {
+    const sizeBytes = await this.sizeOf(key);
+    if (sizeBytes === undefined) return undefined;
+    const vouched = await this.bucket.checksumOf(key);
+    if (vouched !== undefined) return { sizeBytes, sha256: vouched };
+    const hash = createHash("sha256");
+    let read = 0;
+    try {
+      for await (const chunk of this.read(key)) {
+        hash.update(chunk);
+        read += chunk.length;
+      }
+    } catch (error) {
+      if (isMissing(error)) return undefined; // it was moved meanwhile
+      throw error;
+    }
+    return { sizeBytes: read, sha256: hash.digest("hex") };
+  }
+
+  async sizeOf(key: string): Promise<number | undefined> {
+    return (await this.bucket.sizeOf(key)) ?? (await this.pieces(key)).at(-1)?.end;
+  }
+
+  read(key: string, range?: ByteRange): Readable {
+    return Readable.from(this.chunksOf(requireKey(key), range), { objectMode: false });
+  }
+
+  private async *chunksOf(key: string, range?: ByteRange): AsyncGenerator<Buffer> {
+    const start = range?.start ?? 0;
+    const end = range?.end ?? Number.MAX_SAFE_INTEGER;
+    const body = await this.bucket.open(key, start, end);
+    if (body) {
+      yield* this.bucket.read(key, start, end, body);
+      return;
+    }
+    const pieces = await this.pieces(key);
+    if (pieces.length === 0) throw missing(key);
+    for (const piece of pieces) {
+      const from = Math.max(start, piece.start + piece.skipped);
+      const to = Math.min(end, piece.end - 1);
+      if (from > to) continue;
+      yield* this.bucket.read(pieceKey(key, piece.start), from - piece.start, to - piece.start);
+    }
+  }
+
+  async remove(key: string): Promise<void> {
+    await this.bucket.remove(key);
+    await this.bucket.removeAll(pieceFolder(key));
+  }
+
+  removeAll(prefix: string): Promise<void> {
+    return this.bucket.removeAll(prefix);
+  }
+
+  list(prefix: string): Promise<StoredObject[]> {
+    return this.bucket.list(prefix);
+  }
+
+  check(): Promise<void> {
+    return this.bucket.check();
+  }
+
+  signDownload(key: string): Promise<string> {
+    return this.bucket.signDownload(key);
+  }
+
+  signUpload(key: string, expected: Measured): Promise<SignedUpload> {
+    return this.bucket.signUpload(key, expected);
+  }
+
+  private async pieces(key: string): Promise<Piece[]> {
+    return gather(await this.bucket.list(pieceFolder(key)));
+  }
+
+  private async partedUpload(key: string, sizeBytes?: number): Promise<PartedUpload> {
+    return new PartedUpload(await this.bucket.s3(), this.bucket.at(key), sizeBytes);
+  }
+}
+
+const whole = (sizeBytes: number): Piece => ({
+  start: 0,
+  end: sizeBytes,
+  skipped: 0,
+  isWhole: true,
+});
+
+/** What gateways over a file system say: a file where a folder must be, or the reverse. */
+const IN_THE_WAY = new Set(["ObjectParentIsFile", "ExistingObjectIsDirectory"]);
+
+const isInTheWay = (error: unknown): boolean =>
+  isMissing(error) || (error instanceof StoreAway && IN_THE_WAY.has(error.reason ?? ""));

@@ -1,0 +1,3 @@
+"""The version of the distribution `forge-sdk`."""
+
+__version__ = "0.1.0"

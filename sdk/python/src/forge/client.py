@@ -1,0 +1,180 @@
+"""The two clients."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from typing_extensions import Self
+
+from .async_transport import AsyncTransport
+from .errors import ForgeError
+from .in_thread import FileWork
+from .job import AsyncJob, Job
+from .operation import Async, Sync
+from .resources.accounts import ApiKeys, RateCards, Users
+from .resources.artifacts import Artifacts, AsyncArtifacts
+from .resources.billing import Billing
+from .resources.datasets import AsyncDatasets, Datasets
+from .resources.deployments import AsyncDeployments, Deployments
+from .resources.jobs import AsyncJobs, Jobs, OnEvent
+from .resources.pipelines import AsyncPipelines, Pipelines
+from .resources.service import Service
+from .resources.submissions import Submissions
+from .resources.workers import Workers
+from .settings import Settings
+from .transport import Transport
+from .wire import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_S, Wire
+
+
+class Forge(Submissions[Sync, Job]):
+    """A tenant's view of Forge. Use it as a context manager, or close it.
+
+    What isn't given is taken from `SERVICE_API_KEY` and `SERVICE_BASE_URL`, else from the local
+    stack's stack.json in `FORGE_HOME`, by default `.forge`. Raises ForgeError where there is none
+    of it. May be used from several threads at once.
+
+    `timeout` is in seconds, of each step of a request; `max_retries` how often in a row a request
+    is sent again that failed by what may pass.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+    ) -> None:
+        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries)))
+
+    def _begin(self, transport: Transport) -> None:
+        super().__init__(transport)
+        self.jobs: Jobs = Jobs(transport)
+        self.pipelines = Pipelines(transport)
+        self.datasets = Datasets(transport)
+        self.artifacts = Artifacts(transport)
+        self.billing: Billing[Sync] = Billing(transport)
+        self.workers: Workers[Sync] = Workers(transport)
+        self.deployments = Deployments(transport)
+        self.api_keys: ApiKeys[Sync] = ApiKeys(transport)
+        self.users: Users[Sync] = Users(transport)
+        self.rate_cards: RateCards[Sync] = RateCards(transport)
+        self.service: Service[Sync] = Service(transport)
+
+    def wait(
+        self,
+        job_id: str | Job,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_event: OnEvent | None = None,
+    ) -> Job:
+        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
+        return self.jobs.wait(job_id, poll_interval, timeout, on_event)
+
+    def with_options(
+        self, *, timeout: float | None = None, max_retries: int | None = None
+    ) -> Forge:
+        """The same client with other limits; it uses, and closes, the same connections."""
+        transport: Transport = self._transport
+        other = Forge.__new__(type(self))
+        other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
+        return other
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Forge({self._transport.wire.settings.base_url!r})"
+
+
+class AsyncForge(Submissions[Async, AsyncJob]):
+    """`Forge` to be awaited, with the same methods. For one event loop.
+
+    Use it by `async with`, or await its `close`.
+    """
+
+    def __init__(
+        self,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        *,
+        timeout: float = DEFAULT_TIMEOUT_S,
+        max_retries: int = DEFAULT_MAX_RETRIES,
+    ) -> None:
+        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries)))
+
+    def _begin(self, transport: AsyncTransport) -> None:
+        super().__init__(transport)
+        work = FileWork(transport.wire)
+        self.jobs: AsyncJobs = AsyncJobs(transport)
+        self.pipelines = AsyncPipelines(transport)
+        self.datasets = AsyncDatasets(transport, work)
+        self.artifacts = AsyncArtifacts(transport, work)
+        self.billing: Billing[Async] = Billing(transport)
+        self.workers: Workers[Async] = Workers(transport)
+        self.deployments = AsyncDeployments(transport)
+        self.api_keys: ApiKeys[Async] = ApiKeys(transport)
+        self.users: Users[Async] = Users(transport)
+        self.rate_cards: RateCards[Async] = RateCards(transport)
+        self.service: Service[Async] = Service(transport)
+
+    async def wait(
+        self,
+        job_id: str | AsyncJob,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_event: OnEvent | None = None,
+    ) -> AsyncJob:
+        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
+        return await self.jobs.wait(job_id, poll_interval, timeout, on_event)
+
+    def with_options(
+        self, *, timeout: float | None = None, max_retries: int | None = None
+    ) -> AsyncForge:
+        """The same client with other limits; it uses, and closes, the same connections."""
+        transport: AsyncTransport = self._transport
+        other = AsyncForge.__new__(type(self))
+        other._begin(transport.with_wire(_changed(transport.wire, timeout, max_retries)))
+        return other
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncForge({self._transport.wire.settings.base_url!r})"
+
+
+def _wire(api_key: str | None, base_url: str | None, timeout: float, max_retries: int) -> Wire:
+    settings = Settings.load(api_key, base_url, os.environ)
+    return _checked(Wire(settings, timeout, max_retries))
+
+
+def _changed(wire: Wire, timeout: float | None, max_retries: int | None) -> Wire:
+    return _checked(
+        replace(
+            wire,
+            timeout_s=wire.timeout_s if timeout is None else timeout,
+            max_retries=wire.max_retries if max_retries is None else max_retries,
+        )
+    )
+
+
+def _checked(wire: Wire) -> Wire:
+    if wire.timeout_s <= 0:
+        raise ForgeError("timeout must be more than 0")
+    if wire.max_retries < 0:
+        raise ForgeError("max_retries must not be negative")
+    return wire

@@ -1,0 +1,161 @@
+"""A job, with what one does with it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from pydantic import PrivateAttr
+from typing_extensions import Self
+
+from .errors import ForgeError
+from .models import Artifact, Attempt, BaseJob, JobEvent
+
+if TYPE_CHECKING:
+    from .resources.jobs import AsyncJobs, Jobs
+
+R = TypeVar("R")
+
+
+class _Attached(BaseJob):
+    _jobs: Any = PrivateAttr(default=None)
+    """The client's, which it was read by."""
+
+    def attach(self, jobs: object) -> Self:
+        self._jobs = jobs
+        return self
+
+    def _client(self) -> object:
+        if self._jobs is None:
+            raise ForgeError(f"{self.job_id} belongs to no client: use client.jobs")
+        return self._jobs
+
+    def __eq__(self, other: object) -> bool:
+        # Whichever client read it.
+        return type(other) is type(self) and vars(other) == vars(self)
+
+    def __hash__(self) -> int:
+        return hash(self.job_id)
+
+    def __getstate__(self) -> dict[Any, Any]:
+        # A client, with its key and connections, does not go with a job to another process.
+        state = super().__getstate__()
+        return {**state, "__pydantic_private__": {"_jobs": None}}
+
+
+class Job(_Attached):
+    """A job as it was when it was read: `refresh` and `wait` return it as it is then."""
+
+    if TYPE_CHECKING:
+
+        def _client(self) -> Jobs: ...
+
+    def refresh(self) -> Job:
+        """The job as it is now."""
+        return self._client().get(self.job_id)
+
+    def wait(
+        self,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_event: Callable[[JobEvent], None] | None = None,
+    ) -> Job:
+        """The job when it has completed. Raises JobFailedError and WaitTimeoutError."""
+        return self._client().wait(self.job_id, poll_interval, timeout, on_event)
+
+    def events(self) -> Iterator[JobEvent]:
+        """Each status and progress, from the first to the last. Goes on after a cut."""
+        return self._client().events(self.job_id)
+
+    @overload
+    def logs(
+        self,
+        *,
+        follow: Literal[False] = False,
+        attempt: int | None = None,
+        tail_bytes: int | None = None,
+    ) -> str: ...
+    @overload
+    def logs(self, *, follow: Literal[True], attempt: int | None = None) -> Iterator[str]: ...
+    def logs(
+        self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
+    ) -> str | Iterator[str]:
+        """The log as a text, or, with `follow`, its lines as they come."""
+        if follow:
+            return self._client().logs(self.job_id, follow=True, attempt=attempt)
+        return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
+
+    def cancel(self) -> Job:
+        """Cancels it. Raises ConflictError where it is too late."""
+        return self._client().cancel(self.job_id)
+
+    def retry(self, *, idempotency_key: str | None = None) -> Job:
+        """A new job with the same payload."""
+        return self._client().retry(self.job_id, idempotency_key=idempotency_key)
+
+    def get_artifacts(self) -> list[Artifact]:
+        """What it left behind."""
+        return self._client().artifacts(self.job_id)
+
+    def get_attempts(self) -> list[Attempt]:
+        """Each try to run it."""
+        return self._client().attempts(self.job_id)
+
+
+class AsyncJob(_Attached):
+    """A job as it was when it was read: `refresh` and `wait` return it as it is then."""
+
+    if TYPE_CHECKING:
+
+        def _client(self) -> AsyncJobs: ...
+
+    async def refresh(self) -> AsyncJob:
+        """The job as it is now."""
+        return await self._client().get(self.job_id)
+
+    async def wait(
+        self,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_event: Callable[[JobEvent], None] | None = None,
+    ) -> AsyncJob:
+        """The job when it has completed. Raises JobFailedError and WaitTimeoutError."""
+        return await self._client().wait(self.job_id, poll_interval, timeout, on_event)
+
+    def events(self) -> AsyncIterator[JobEvent]:
+        """Each status and progress, from the first to the last. Goes on after a cut."""
+        return self._client().events(self.job_id)
+
+    @overload
+    def logs(
+        self,
+        *,
+        follow: Literal[False] = False,
+        attempt: int | None = None,
+        tail_bytes: int | None = None,
+    ) -> Coroutine[Any, Any, str]: ...
+    @overload
+    def logs(self, *, follow: Literal[True], attempt: int | None = None) -> AsyncIterator[str]: ...
+    def logs(
+        self, *, follow: bool = False, attempt: int | None = None, tail_bytes: int | None = None
+    ) -> Coroutine[Any, Any, str] | AsyncIterator[str]:
+        """The log as a text, to await, or, with `follow`, its lines as they come."""
+        if follow:
+            return self._client().logs(self.job_id, follow=True, attempt=attempt)
+        return self._client().logs(self.job_id, attempt=attempt, tail_bytes=tail_bytes)
+
+    async def cancel(self) -> AsyncJob:
+        """Cancels it. Raises ConflictError where it is too late."""
+        return await self._client().cancel(self.job_id)
+
+    async def retry(self, *, idempotency_key: str | None = None) -> AsyncJob:
+        """A new job with the same payload."""
+        return await self._client().retry(self.job_id, idempotency_key=idempotency_key)
+
+    async def get_artifacts(self) -> list[Artifact]:
+        """What it left behind."""
+        return await self._client().artifacts(self.job_id)
+
+    async def get_attempts(self) -> list[Attempt]:
+        """Each try to run it."""
+        return await self._client().attempts(self.job_id)

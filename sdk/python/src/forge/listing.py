@@ -1,0 +1,122 @@
+"""Lists that come in pages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from .errors import ForgeError, ForgeHTTPError
+from .request import Request
+
+T = TypeVar("T")
+
+MAX_PAGE = 200
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """A page of a list, as the API gave it."""
+
+    items: tuple[T, ...]
+    has_more: bool
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class PageRequest(Generic[T]):
+    path: str
+    name: str
+    """Of the field that has the entries."""
+    parse: Callable[[Any], T]
+    query: Mapping[str, Any]
+    limit: int | None = None
+    """At most so many entries in all."""
+    page_size: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 0:
+            raise ForgeError("limit must not be negative")
+
+    def page(self, after: str | None, left: int | None) -> Request[Page[T]]:
+        size = self.page_size
+        if left is not None:
+            size = min(size or MAX_PAGE, left, MAX_PAGE)
+        query = {**self.query, "limit": size, "after": after}
+        return Request("GET", self.path, self._parse_page, query)
+
+    def _parse_page(self, answer: Mapping[str, Any]) -> Page[T]:
+        entries = answer.get(self.name)
+        if not isinstance(entries, list):
+            raise ForgeHTTPError(f"{self.path}: {self.name} in the answer is not a list")
+        cursor = answer.get("next_cursor")
+        has_more = answer.get("has_more") is True
+        if has_more and not (isinstance(cursor, str) and cursor):
+            raise ForgeHTTPError(f"{self.path}: the answer has more, and does not say where")
+        return Page(tuple(self.parse(entry) for entry in entries), has_more, cursor)
+
+
+class _Course(Generic[T]):
+    """How far one iteration has come."""
+
+    def __init__(self, pages: PageRequest[T]) -> None:
+        self._pages = pages
+        self._after: str | None = None
+        self._left = pages.limit
+        self.is_over = self._left == 0
+
+    def request(self) -> Request[Page[T]]:
+        return self._pages.page(self._after, self._left)
+
+    def take(self, page: Page[T]) -> Page[T]:
+        if self._left is not None:
+            page = Page(page.items[: self._left], page.has_more, page.next_cursor)
+            self._left -= len(page.items)
+        if page.has_more and page.next_cursor == self._after:
+            raise ForgeHTTPError("a page leads to itself")
+        self._after = page.next_cursor
+        self.is_over = not page.has_more or self._left == 0
+        return page
+
+
+class Listing(Generic[T]):
+    """Iterate over it: pages are fetched as they are needed. Each iteration begins anew."""
+
+    def __init__(self, run: Callable[[Request[Page[T]]], Page[T]], pages: PageRequest[T]) -> None:
+        self._run = run
+        self._pages = pages
+
+    def __iter__(self) -> Iterator[T]:
+        for page in self.pages():
+            yield from page.items
+
+    def pages(self) -> Iterator[Page[T]]:
+        """Page by page."""
+        course = _Course(self._pages)
+        while not course.is_over:
+            yield course.take(self._run(course.request()))
+
+    def __repr__(self) -> str:
+        return f"<{self._pages.name}: iterate over it, or make a list of it>"
+
+
+class AsyncListing(Generic[T]):
+    """Iterate over it with `async for`: pages are fetched as they are needed."""
+
+    def __init__(self, run: Callable[[Request[Page[T]]], Any], pages: PageRequest[T]) -> None:
+        self._run = run
+        self._pages = pages
+
+    async def __aiter__(self) -> AsyncIterator[T]:
+        async for page in self.pages():
+            for item in page.items:
+                yield item
+
+    async def pages(self) -> AsyncIterator[Page[T]]:
+        """Page by page."""
+        course = _Course(self._pages)
+        while not course.is_over:
+            yield course.take(await self._run(course.request()))
+
+    def __repr__(self) -> str:
+        return f"<{self._pages.name}: iterate over it with `async for`>"

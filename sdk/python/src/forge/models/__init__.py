@@ -1,0 +1,91 @@
+"""What the API answers, as types."""
+
+from .accounts import ApiKey, Identity, NewApiKey, NewUser, Readiness, RevokedApiKey, User
+from .artifacts import (
+    Artifact,
+    ColumnStatistics,
+    Dataset,
+    RetentionRule,
+    RetentionRules,
+    StorageUsage,
+    TablePreview,
+)
+from .base import Model
+from .billing import (
+    AuditEntry,
+    BillingRecord,
+    BillingSummary,
+    Budget,
+    BudgetAnswer,
+    Estimate,
+    RateCard,
+    RateCardAssignment,
+    Rates,
+)
+from .files import MANIFEST_FILE, ArtifactFile, files_of
+from .fleet import (
+    Bootstrap,
+    BootstrapPlan,
+    BootstrapStep,
+    DecommissionedWorker,
+    Deployment,
+    DeploymentDetail,
+    RegisteredWorker,
+    Worker,
+    WorkerDetail,
+)
+from .jobs import Attempt, BaseJob, JobEvent, JobStatus, JobWarning, PendingReason
+from .lineage import Lineage, LineageEdge, LineageNode
+from .pipelines import Approval, Gate, Pipeline, PipelineStep
+
+__all__ = [
+    "MANIFEST_FILE",
+    "ApiKey",
+    "Approval",
+    "Artifact",
+    "ArtifactFile",
+    "Attempt",
+    "AuditEntry",
+    "BaseJob",
+    "BillingRecord",
+    "BillingSummary",
+    "Bootstrap",
+    "BootstrapPlan",
+    "BootstrapStep",
+    "Budget",
+    "BudgetAnswer",
+    "ColumnStatistics",
+    "Dataset",
+    "DecommissionedWorker",
+    "Deployment",
+    "DeploymentDetail",
+    "Estimate",
+    "Gate",
+    "Identity",
+    "JobEvent",
+    "JobStatus",
+    "JobWarning",
+    "Lineage",
+    "LineageEdge",
+    "LineageNode",
+    "Model",
+    "NewApiKey",
+    "NewUser",
+    "PendingReason",
+    "Pipeline",
+    "PipelineStep",
+    "RateCard",
+    "RateCardAssignment",
+    "Rates",
+    "Readiness",
+    "RegisteredWorker",
+    "RetentionRule",
+    "RetentionRules",
+    "RevokedApiKey",
+    "StorageUsage",
+    "TablePreview",
+    "User",
+    "Worker",
+    "WorkerDetail",
+    "files_of",
+]

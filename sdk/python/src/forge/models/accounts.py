@@ -1,0 +1,67 @@
+"""Keys and users."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from .base import Model
+
+
+class Identity(Model):
+    """Whose key this is."""
+
+    user_id: str
+    key_id: str
+    scope: str
+    ok: bool = True
+
+
+class ApiKey(Model):
+    """A key, without its text."""
+
+    key_id: str
+    name: str
+    scope: str
+    """`user`, `worker` or `admin`."""
+    last4: str | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    last_used_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class NewApiKey(ApiKey):
+    """A key that was just made."""
+
+    key: str | None = Field(default=None, repr=False)
+    """Its text, told here and never again; None in an answer that had to be asked for again."""
+
+
+class RevokedApiKey(Model):
+    """A key that is good for nothing any more."""
+
+    key_id: str
+    revoked: bool = True
+
+
+class User(Model):
+    """A tenant."""
+
+    user_id: str
+    name: str
+    payment_customer_id: str | None = None
+    created_at: datetime | None = None
+
+
+class NewUser(User):
+    """A tenant that was just made, with its first key."""
+
+    api_key: NewApiKey
+
+
+class Readiness(Model):
+    """Whether the server can do its work."""
+
+    ready: bool

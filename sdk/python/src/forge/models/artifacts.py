@@ -1,0 +1,107 @@
+"""Artifacts, datasets, and the room that they take."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from .base import Model
+
+
+class Artifact(Model):
+    """Something that a job left behind, or that was uploaded."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "artifact_id",
+        "kind",
+        "name",
+        "uri",
+        "size_bytes",
+        "created_at",
+        "deleted_at",
+    )
+
+    artifact_id: str
+    artifact_type: str
+    """`dataset`, `checkpoint`, `eval` or `deployment`."""
+    kind: str
+    uri: str
+    name: str | None = None
+    created_by: str | None = None
+    created_at: datetime | None = None
+    source_jobs: list[str] = Field(default_factory=list)
+    source_artifacts: list[str] = Field(default_factory=list)
+    size_bytes: int | None = None
+    deleted_at: datetime | None = None
+    manifest: dict[str, Any] = Field(default_factory=dict)
+
+
+class Dataset(Artifact):
+    """A dataset that was uploaded."""
+
+    shown: ClassVar[tuple[str, ...]] = ("dataset_id", "name", "dataset_uri", "num_rows", "columns")
+
+    dataset_id: str
+    dataset_uri: str
+    """What an audit takes; distill and train take the id."""
+    num_rows: int | None = None
+    # `schema` is a method of every pydantic model.
+    table_schema: dict[str, Any] = Field(default_factory=dict, alias="schema")
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The type of each column."""
+        entries = self.table_schema.get("columns") or []
+        return {str(each.get("name")): str(each.get("dtype")) for each in entries}
+
+
+class ColumnStatistics(Model):
+    """Of one column, over all rows."""
+
+    name: str
+    dtype: str
+    null_count: int | None = None
+    min: Any = None
+    max: Any = None
+    mean: float | None = None
+    stddev: float | None = None
+    approx_distinct: int | None = None
+
+
+class TablePreview(Model):
+    """The first rows of a table, and statistics of its columns."""
+
+    shown: ClassVar[tuple[str, ...]] = ("artifact_id", "path", "num_rows", "columns")
+
+    artifact_id: str
+    path: str
+    num_rows: int
+    columns: list[ColumnStatistics] = Field(default_factory=list)
+    rows: list[dict[str, Any]] = Field(default_factory=list)
+    truncated: bool = False
+
+
+class StorageUsage(Model):
+    """What a tenant's artifacts take."""
+
+    user_id: str
+    period: str
+    artifacts: int = 0
+    total_bytes: int = 0
+    gb_months: float = 0.0
+    by_kind: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class RetentionRule(Model):
+    """For how long artifacts of a kind are kept."""
+
+    kind: str
+    keep_days: int
+
+
+class RetentionRules(Model):
+    """Kinds without a rule are kept for ever."""
+
+    rules: list[RetentionRule] = Field(default_factory=list)

@@ -1,0 +1,154 @@
+"""What is billed, and what it may come to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from .base import Model
+
+
+class Budget(Model):
+    """A month's cap, and where the month stands."""
+
+    cap_usd: float | None = None
+    warning_usd: float | None = None
+    state: str = "ok"
+    """`ok`, `warning` or `exhausted`."""
+    spent_usd: float = 0.0
+    committed_usd: float = 0.0
+    remaining_usd: float | None = None
+
+
+class BudgetAnswer(Model):
+    """A tenant's budget; None: there is none."""
+
+    user_id: str
+    budget: Budget | None = None
+
+
+class BillingSummary(Model):
+    """A tenant's month."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "user_id",
+        "period",
+        "total_cost_usd",
+        "accruing_usd",
+        "by_job_type",
+        "gpu_hours_total",
+        "tokens_total",
+        "forecast_usd",
+        "budget",
+    )
+
+    user_id: str
+    period: str
+    total_cost_usd: float
+    by_job_type: dict[str, float] = Field(default_factory=dict)
+    by_tag: dict[str, float] = Field(default_factory=dict)
+    by_pipeline: dict[str, float] = Field(default_factory=dict)
+    records: int = 0
+    gpu_hours_total: float = 0.0
+    tokens_total: float = 0.0
+    unbilled_gpu_hours: float = 0.0
+    accruing_usd: float = 0.0
+    storage: dict[str, float] = Field(default_factory=dict)
+    estimated_invoice: dict[str, Any] = Field(default_factory=dict)
+    forecast_usd: float | None = None
+    budget: Budget | None = None
+    rate_card: str | None = None
+
+
+class BillingRecord(Model):
+    """The bill of one job."""
+
+    shown: ClassVar[tuple[str, ...]] = ("job_id", "job_type", "total_cost_usd", "state", "formula")
+
+    job_id: str
+    job_type: str
+    total_cost_usd: float
+    user_id: str | None = None
+    metrics: dict[str, Any] = Field(default_factory=dict)
+    unit_costs: dict[str, float] = Field(default_factory=dict)
+    cost_breakdown: dict[str, float] = Field(default_factory=dict)
+    state: str = "final"
+    """`accruing` while a deployment lives, then `final`."""
+    rate_card: str | None = None
+    rate_card_version: int | None = None
+    formula: str = ""
+    """The sum, with its numbers."""
+    flags: list[str] = Field(default_factory=list)
+    attempts: list[dict[str, Any]] = Field(default_factory=list)
+    created_at: datetime | None = None
+
+
+class Rates(Model):
+    """What a job submitted now is billed by."""
+
+    rate_card: str
+    version: int = 1
+    currency: str = "USD"
+    basis: str | None = None
+    gpu_hour: dict[str, float] = Field(default_factory=dict)
+    generation_per_1m_tokens: float | None = None
+    distill_per_1m_tokens: float | None = None
+    audit_per_1k_rows: float | None = None
+    eval_per_100_samples: float | None = None
+    deploy_per_month: float | None = None
+    input_per_1m_tokens: float | None = None
+    output_per_1m_tokens: float | None = None
+    storage_per_gb_month: float | None = None
+
+
+class Estimate(Model):
+    """What a job would cost."""
+
+    shown: ClassVar[tuple[str, ...]] = ("expected_usd", "low_usd", "high_usd", "basis", "formula")
+
+    job_type: str
+    expected_usd: float
+    low_usd: float
+    high_usd: float
+    currency: str = "USD"
+    basis: str | None = None
+    """What it goes by: `payload` is exact, `history` your last jobs, `prior` a rule of thumb."""
+    samples: int = 0
+    formula: str = ""
+    rate_card: str | None = None
+    rate_card_version: int | None = None
+
+
+class AuditEntry(Model):
+    """Who changed what."""
+
+    entry_id: int
+    at: datetime
+    action: str
+    subject: str
+    user_id: str | None = None
+    created_by: str | None = None
+    scope: str | None = None
+    before: Any = None
+    after: Any = None
+
+
+class RateCard(Model):
+    """Prices, from a date on."""
+
+    name: str
+    version: int
+    effective_from: datetime
+    prices: dict[str, Any] = Field(default_factory=dict)
+    created_by: str | None = None
+    created_at: datetime | None = None
+
+
+class RateCardAssignment(Model):
+    """Which card a tenant is billed by, from a date on."""
+
+    user_id: str
+    rate_card: str
+    effective_from: datetime

@@ -1,0 +1,142 @@
+"""Workers, and the models that they serve."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from .base import Model
+
+
+class Worker(Model):
+    """A machine that pulls jobs."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "worker_id",
+        "status",
+        "status_reason",
+        "draining",
+        "gpu_type",
+        "gpu_count",
+        "current_job_id",
+        "util",
+    )
+
+    worker_id: str
+    status: str
+    """`bootstrapping`, `idle`, `busy`, `error` or `dead`."""
+    status_reason: str | None = None
+    error_code: str | None = None
+    draining: bool = False
+    ssh_host: str | None = None
+    gpu_count: int = 0
+    gpu_type: str | None = None
+    current_job_id: str | None = None
+    last_heartbeat: float | None = None
+    """Seconds since 1970."""
+    gpu: dict[str, Any] = Field(default_factory=dict)
+    tags: list[str] = Field(default_factory=list)
+    job_types: list[str] | None = None
+    version: str | None = None
+    util: float | None = None
+    mem_used: float | None = None
+    mem_total: float | None = None
+    jobs_handled: int = 0
+    shared: bool = False
+
+
+class BootstrapStep(Model):
+    """One thing that is done to set up a machine."""
+
+    shown: ClassVar[tuple[str, ...]] = ("step", "status", "tries", "error")
+
+    step: str
+    status: str
+    does: str = ""
+    tries: int = 0
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    error: str | None = None
+    log: str = ""
+
+
+class Bootstrap(Model):
+    """How a machine is set up over SSH."""
+
+    shown: ClassVar[tuple[str, ...]] = ("run", "ssh_user", "steps")
+
+    run: int = 1
+    ssh_port: int = 22
+    ssh_user: str | None = None
+    ssh_key_path: str | None = None
+    ssh_host_key: str | None = None
+    provider: str | None = None
+    metadata: dict[str, Any] | None = None
+    steps: list[BootstrapStep] = Field(default_factory=list)
+
+
+class WorkerDetail(Worker):
+    """A worker, and how it was set up."""
+
+    bootstrap: Bootstrap | None = None
+
+
+class RegisteredWorker(Model):
+    """A machine that is about to be set up."""
+
+    worker_id: str
+    status: str
+    message: str | None = None
+
+
+class BootstrapPlan(Model):
+    """What would be done to a machine; nothing was done."""
+
+    plan: list[dict[str, Any]] = Field(default_factory=list)
+    files: dict[str, str] = Field(default_factory=dict)
+
+
+class DecommissionedWorker(Model):
+    """A worker that is no more."""
+
+    worker_id: str
+    decommissioned: bool = True
+
+
+class Deployment(Model):
+    """A served model, wherever it runs now."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "deployment_id",
+        "status",
+        "checkpoint_id",
+        "url",
+        "trouble",
+        "cost_usd",
+    )
+
+    deployment_id: str
+    status: str
+    """`active`, `stopping` or `stopped`."""
+    user_id: str | None = None
+    checkpoint_id: str | None = None
+    job_id: str | None = None
+    url: str | None = None
+    """Stable; `<url>/chat/completions` and the like go to whoever serves it."""
+    inference_url: str | None = None
+    scaling: dict[str, int] = Field(default_factory=dict)
+    replicas: list[dict[str, Any]] = Field(default_factory=list)
+    trouble: str | None = None
+    created_at: datetime | None = None
+    stop_requested_at: datetime | None = None
+    stopped_at: datetime | None = None
+    stopped_by: str | None = None
+    cost_usd: float = 0.0
+
+
+class DeploymentDetail(Deployment):
+    """A deployment, and where it has run."""
+
+    placements: list[dict[str, Any]] = Field(default_factory=list)

@@ -1,0 +1,127 @@
+"""Keys, and what only admins may do: users and rate cards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from ..listing import PageRequest
+from ..models import (
+    ApiKey,
+    NewApiKey,
+    NewUser,
+    RateCard,
+    RateCardAssignment,
+    RevokedApiKey,
+    User,
+)
+from ..operation import M, Resource, listing, operation
+from ..request import Request, create, path_of, time_text
+
+
+class ApiKeys(Resource[M]):
+    """`client.api_keys`."""
+
+    @operation
+    def create(
+        self,
+        name: str | None = None,
+        *,
+        scope: str | None = None,
+        expires_at: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[NewApiKey]:
+        """Makes a key, of scope `user` or `worker`; an admin's also `admin`.
+
+        Its text, `key`, is told here and never again.
+        """
+        body = {
+            "name": name,
+            "scope": scope,
+            "expires_at": None if expires_at is None else time_text(expires_at),
+        }
+        return create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
+
+    @listing
+    def list(
+        self,
+        *,
+        user_id: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> PageRequest[ApiKey]:
+        """Keys, newest first, without their texts; `limit` is how many in all."""
+        read, query = ApiKey.model_validate, {"user_id": user_id}
+        return PageRequest("/api/auth/api-keys", "api_keys", read, query, limit, page_size)
+
+    @operation
+    def revoke(self, key_id: str) -> Request[RevokedApiKey]:
+        """Ends a key, at once."""
+        path = path_of("/api/auth/api-keys/{}", key_id)
+        return Request("DELETE", path, RevokedApiKey.model_validate)
+
+
+class Users(Resource[M]):
+    """`client.users`, for admins."""
+
+    @operation
+    def create(
+        self, name: str, *, user_id: str | None = None, idempotency_key: str | None = None
+    ) -> Request[NewUser]:
+        """Makes a tenant, with its first key."""
+        body = {"name": name, "user_id": user_id}
+        return create("/api/admin/users", NewUser.model_validate, body, idempotency_key)
+
+    @listing
+    def list(self, *, limit: int | None = None, page_size: int | None = None) -> PageRequest[User]:
+        """Tenants, newest first; `limit` is how many in all."""
+        read = User.model_validate
+        return PageRequest("/api/admin/users", "users", read, {}, limit, page_size)
+
+    @operation
+    def set_payment_customer(self, user_id: str, payment_customer_id: str | None) -> Request[User]:
+        """Says who pays, in the words of the payment processor; None: nobody."""
+        path = path_of("/api/admin/users/{}/payment-customer", user_id)
+        body = {"payment_customer_id": payment_customer_id}
+        return Request("PUT", path, User.model_validate, body=body)
+
+    @operation
+    def set_rate_card(
+        self, user_id: str, rate_card: str, *, effective_from: datetime | str | None = None
+    ) -> Request[RateCardAssignment]:
+        """Bills a tenant by a card, from a date on."""
+        path = path_of("/api/admin/users/{}/rate-card", user_id)
+        body = {"rate_card": rate_card}
+        if effective_from is not None:
+            body["effective_from"] = time_text(effective_from)
+        return Request("PUT", path, RateCardAssignment.model_validate, body=body)
+
+
+class RateCards(Resource[M]):
+    """`client.rate_cards`, for admins."""
+
+    @operation
+    def create(
+        self,
+        name: str,
+        prices: Mapping[str, Any],
+        *,
+        effective_from: datetime | str | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[RateCard]:
+        """Makes another version of a card; none is ever changed. Prices are decimal texts."""
+        body = {
+            "name": name,
+            "prices": prices,
+            "effective_from": None if effective_from is None else time_text(effective_from),
+        }
+        return create("/api/admin/rate-cards", RateCard.model_validate, body, idempotency_key)
+
+    @listing
+    def list(
+        self, *, limit: int | None = None, page_size: int | None = None
+    ) -> PageRequest[RateCard]:
+        """All versions of all cards; `limit` is how many in all."""
+        read = RateCard.model_validate
+        return PageRequest("/api/admin/rate-cards", "rate_cards", read, {}, limit, page_size)

@@ -1,0 +1,290 @@
+"""Artifacts: what they are, where they came from, and their files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from .. import pull as pulling
+from .. import verification
+from ..async_transport import AsyncTransport
+from ..errors import ForgeAPIError, ForgeError
+from ..in_thread import FileWork
+from ..listing import PageRequest
+from ..models import (
+    MANIFEST_FILE,
+    Artifact,
+    ArtifactFile,
+    Lineage,
+    RetentionRules,
+    StorageUsage,
+    TablePreview,
+    files_of,
+)
+from ..operation import Async, M, Resource, Sync, listing, operation
+from ..paths import segments_of
+from ..pull import OnProgress, Progress, Pulled
+from ..request import Request, get, path_of
+from ..transport import Transport
+from ..verification import FileCheck, OnCheck, Outcome, Verification
+
+_GONE = {(404, "file_not_found"), (410, "artifact_deleted")}
+
+Files = tuple[ArtifactFile, ...]
+
+
+class ArtifactsOperations(Resource[M]):
+    """`client.artifacts`."""
+
+    @listing
+    def list(
+        self,
+        *,
+        type: str | None = None,
+        kind: str | None = None,
+        job_id: str | None = None,
+        source: str | None = None,
+        name: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        deleted: bool | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> PageRequest[Artifact]:
+        """Artifacts, newest first; `limit` is how many in all."""
+        query = {
+            "type": type,
+            "kind": kind,
+            "job_id": job_id,
+            "source": source,
+            "name": name,
+            "created_after": created_after,
+            "created_before": created_before,
+            "deleted": deleted,
+            "user_id": user_id,
+        }
+        read = Artifact.model_validate
+        return PageRequest("/api/artifacts", "artifacts", read, query, limit, page_size)
+
+    @operation
+    def get(self, artifact_id: str) -> Request[Artifact]:
+        """An artifact, with its manifest."""
+        return get(path_of("/api/artifacts/{}", artifact_id), Artifact.model_validate)
+
+    @operation
+    def delete(self, artifact_id: str) -> Request[Artifact]:
+        """Deletes its files; its entry and manifest stay.
+
+        Raises ConflictError where something needs it.
+        """
+        path = path_of("/api/artifacts/{}", artifact_id)
+        return Request("DELETE", path, Artifact.model_validate)
+
+    @operation
+    def manifest(self, artifact_id: str) -> Request[dict[str, Any]]:
+        """What the registry has on it; manifest.json in its folder should be the same."""
+        return get(path_of("/api/artifacts/{}/manifest", artifact_id), dict)
+
+    @operation
+    def files(self, artifact_id: str) -> Request[Files]:
+        """The files that its manifest names."""
+        return get(path_of("/api/artifacts/{}/files", artifact_id), files_of)
+
+    @operation
+    def lineage(self, artifact_id: str) -> Request[Lineage]:
+        """What it was made from, and what was made from it."""
+        return get(path_of("/api/artifacts/{}/lineage", artifact_id), Lineage.parse)
+
+    @operation
+    def preview(self, artifact_id: str, path: str | None = None) -> Request[TablePreview]:
+        """The first rows of a table, and statistics of its columns."""
+        address = path_of("/api/artifacts/{}/preview", artifact_id)
+        request = Request("GET", address, TablePreview.model_validate, {"path": path})
+        return request.slow()
+
+    @operation
+    def storage(
+        self, period: str | None = None, *, user_id: str | None = None
+    ) -> Request[StorageUsage]:
+        """What all of them take now, and over a month."""
+        parse = StorageUsage.model_validate
+        return get("/api/storage", parse, period=period, user_id=user_id)
+
+    @operation
+    def retention(self, *, user_id: str | None = None) -> Request[RetentionRules]:
+        """For how long which kinds are kept."""
+        return get("/api/retention", RetentionRules.model_validate, user_id=user_id)
+
+    @operation
+    def set_retention(
+        self, rules: Sequence[Mapping[str, Any]], *, user_id: str | None = None
+    ) -> Request[RetentionRules]:
+        """Replaces the rules: `[{"kind": "raw_dataset", "keep_days": 30}]`."""
+        query = {"user_id": user_id}
+        body = {"rules": [dict(rule) for rule in rules]}
+        return Request("PUT", "/api/retention", RetentionRules.model_validate, query, body)
+
+
+class Artifacts(ArtifactsOperations[Sync]):
+    """`Forge.artifacts`."""
+
+    _transport: Transport
+
+    def download(
+        self,
+        artifact_id: str,
+        path: str,
+        target: Path | str,
+        on_progress: OnProgress | None = None,
+    ) -> Path:
+        """Fetches one file that the manifest names; goes on where a connection broke.
+
+        Raises IntegrityError where it is not what the manifest says, and ForgeError where the
+        manifest names no such file; then nothing is left at the target.
+        """
+        files = files_of(self.manifest(artifact_id))
+        file = next((file for file in files if file.path == path), None)
+        if file is None:
+            raise ForgeError(f"the manifest of {artifact_id} names no file {path!r}")
+        done = 0
+
+        def advance(path: str, count: int) -> None:
+            nonlocal done
+            done += count
+            if on_progress:
+                on_progress(Progress(path, done, file.size_bytes))
+
+        with closing(self._transport.stream(_file_address(artifact_id, path))) as chunks:
+            pulling.save(file, pulling.counted(chunks, path, advance), Path(target))
+        return Path(target)
+
+    def pull(
+        self, artifact_id: str, directory: Path | str, on_progress: OnProgress | None = None
+    ) -> Pulled:
+        """Fetches all files, and manifest.json; those that are there and right are not fetched.
+
+        Raises IntegrityError, and UnsafePathError where a file would not stay in the directory.
+        """
+        return pulling.pull(
+            self.manifest(artifact_id),
+            lambda path: self._transport.stream(_file_address(artifact_id, path)),
+            Path(directory),
+            on_progress,
+        )
+
+    def archive(self, artifact_id: str, target: Path | str) -> Path:
+        """All of it as one tar file, which has no checksum: `pull` is the safer way."""
+        return pulling.save_unchecked(
+            self._transport.stream(path_of("/api/artifacts/{}/archive", artifact_id)), Path(target)
+        )
+
+    def verify(self, artifact_id: str, on_check: OnCheck | None = None) -> Verification:
+        """Downloads all files, keeps none, and compares them with the manifest."""
+
+        def check(file: ArtifactFile) -> FileCheck:
+            try:
+                with closing(
+                    self._transport.stream(_file_address(artifact_id, file.path))
+                ) as chunks:
+                    return verification.check_content(file, chunks)
+            except ForgeAPIError as error:
+                _require_gone(error)
+                return FileCheck(file.path, Outcome.MISSING, error.message)
+
+        def stored_manifest() -> bytes | None:
+            try:
+                return self._transport.read(_file_address(artifact_id, MANIFEST_FILE))
+            except ForgeAPIError as error:
+                _require_gone(error)
+                return None
+
+        manifest = self.manifest(artifact_id)
+        return verification.verify(
+            artifact_id, manifest, check, stored_manifest, lambda: (), on_check
+        )
+
+    def verify_local(
+        self, artifact_id: str, directory: Path | str, on_check: OnCheck | None = None
+    ) -> Verification:
+        """Compares the files in a directory with the registry's manifest.
+
+        Raises ForgeError where it is no directory.
+        """
+        manifest = self.manifest(artifact_id)
+        return verification.verify_local(artifact_id, manifest, Path(directory), on_check)
+
+
+class AsyncArtifacts(ArtifactsOperations[Async]):
+    """`AsyncForge.artifacts`. Files are moved and checked in threads."""
+
+    def __init__(self, transport: AsyncTransport, work: FileWork) -> None:
+        super().__init__(transport)
+        self._work = work
+
+    async def download(
+        self,
+        artifact_id: str,
+        path: str,
+        target: Path | str,
+        on_progress: OnProgress | None = None,
+    ) -> Path:
+        """Fetches one file that the manifest names; goes on where a connection broke.
+
+        Raises IntegrityError where it is not what the manifest says, and ForgeError where the
+        manifest names no such file; then nothing is left at the target.
+        """
+        return await self._work.run(
+            lambda transport, tell: Artifacts(transport).download(artifact_id, path, target, tell),
+            on_progress,
+        )
+
+    async def pull(
+        self, artifact_id: str, directory: Path | str, on_progress: OnProgress | None = None
+    ) -> Pulled:
+        """Fetches all files, and manifest.json; those that are there and right are not fetched.
+
+        Raises IntegrityError, and UnsafePathError where a file would not stay in the directory.
+        """
+        return await self._work.run(
+            lambda transport, tell: Artifacts(transport).pull(artifact_id, directory, tell),
+            on_progress,
+        )
+
+    async def archive(self, artifact_id: str, target: Path | str) -> Path:
+        """All of it as one tar file, which has no checksum: `pull` is the safer way."""
+        return await self._work.run(
+            lambda transport, _: Artifacts(transport).archive(artifact_id, target), None
+        )
+
+    async def verify(self, artifact_id: str, on_check: OnCheck | None = None) -> Verification:
+        """Downloads all files, keeps none, and compares them with the manifest."""
+        return await self._work.run(
+            lambda transport, tell: Artifacts(transport).verify(artifact_id, tell), on_check
+        )
+
+    async def verify_local(
+        self, artifact_id: str, directory: Path | str, on_check: OnCheck | None = None
+    ) -> Verification:
+        """Compares the files in a directory with the registry's manifest.
+
+        Raises ForgeError where it is no directory.
+        """
+        return await self._work.run(
+            lambda transport, tell: Artifacts(transport).verify_local(artifact_id, directory, tell),
+            on_check,
+        )
+
+
+def _require_gone(error: ForgeAPIError) -> None:
+    if (error.status, error.code) not in _GONE:
+        raise error
+
+
+def _file_address(artifact_id: str, path: str) -> str:
+    names = (quote(name, safe="") for name in segments_of(path))
+    return path_of("/api/artifacts/{}/files", artifact_id) + "/" + "/".join(names)

@@ -1,0 +1,70 @@
+"""Datasets of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO
+
+from ..async_transport import AsyncTransport
+from ..in_thread import FileWork
+from ..models import Dataset
+from ..operation import Async, Resource, Sync
+from ..pull import OnProgress
+from ..transport import Transport
+from ..upload import DatasetFile
+
+Source = Path | str | bytes | BinaryIO
+
+
+class Datasets(Resource[Sync]):
+    """`Forge.datasets`."""
+
+    _transport: Transport
+
+    def upload(
+        self,
+        source: Source,
+        name: str | None = None,
+        *,
+        format: str | None = None,
+        on_progress: OnProgress | None = None,
+        idempotency_key: str | None = None,
+    ) -> Dataset:
+        """Uploads a table: JSON lines, CSV with a header, or parquet, of any size.
+
+        `source` is a path, bytes, or a binary file that can be read from the beginning again.
+        `format` is `jsonl`, `csv` or `parquet`, where the name of the file doesn't say. It is sent
+        piece by piece, with its checksum. Raises BadRequestError where a row is wrong.
+        """
+        file = DatasetFile.of(source, name, format)
+        return self._transport.run(file.request(idempotency_key, on_progress))
+
+
+class AsyncDatasets(Resource[Async]):
+    """`AsyncForge.datasets`. Files are read and sent in threads."""
+
+    def __init__(self, transport: AsyncTransport, work: FileWork) -> None:
+        super().__init__(transport)
+        self._work = work
+
+    async def upload(
+        self,
+        source: Source,
+        name: str | None = None,
+        *,
+        format: str | None = None,
+        on_progress: OnProgress | None = None,
+        idempotency_key: str | None = None,
+    ) -> Dataset:
+        """Uploads a table: JSON lines, CSV with a header, or parquet, of any size.
+
+        `source` is a path, bytes, or a binary file that can be read from the beginning again.
+        `format` is `jsonl`, `csv` or `parquet`, where the name of the file doesn't say. It is sent
+        piece by piece, with its checksum. Raises BadRequestError where a row is wrong.
+        """
+        return await self._work.run(
+            lambda transport, tell: Datasets(transport).upload(
+                source, name, format=format, on_progress=tell, idempotency_key=idempotency_key
+            ),
+            on_progress,
+        )

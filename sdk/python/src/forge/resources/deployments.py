@@ -1,0 +1,130 @@
+"""Deployments: served models."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from ..async_transport import AsyncTransport
+from ..errors import ForgeError
+from ..listing import PageRequest
+from ..models import Deployment, DeploymentDetail
+from ..operation import Async, M, Resource, Sync, listing, operation
+from ..request import Request, get, path_of, post, without_none
+from ..retries import Passing
+from ..sse import EventDecoder, ServerSentEvent
+from ..transport import Transport
+
+_ANSWER_S = 600.0
+"""A model may think for long before it says a word."""
+
+
+class DeploymentsOperations(Resource[M]):
+    """`client.deployments`."""
+
+    @listing
+    def list(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> PageRequest[Deployment]:
+        """Deployments, newest first; `limit` is how many in all."""
+        query = {"status": status, "user_id": user_id}
+        read = Deployment.model_validate
+        return PageRequest("/api/deployments", "deployments", read, query, limit, page_size)
+
+    @operation
+    def get(self, deployment_id: str) -> Request[DeploymentDetail]:
+        """A deployment, and where it has run."""
+        path = path_of("/api/deployments/{}", deployment_id)
+        return get(path, DeploymentDetail.model_validate)
+
+    @operation
+    def stop(self, deployment_id: str) -> Request[DeploymentDetail]:
+        """Ends it, and its bill."""
+        path = path_of("/api/deployments/{}/stop", deployment_id)
+        return post(path, DeploymentDetail.model_validate)
+
+    @operation
+    def scale(
+        self,
+        deployment_id: str,
+        *,
+        min_replicas: int | None = None,
+        max_replicas: int | None = None,
+    ) -> Request[DeploymentDetail]:
+        """Changes how many serve it."""
+        path = path_of("/api/deployments/{}", deployment_id)
+        body = without_none({"min_replicas": min_replicas, "max_replicas": max_replicas})
+        return Request("PATCH", path, DeploymentDetail.model_validate, body=body)
+
+    @operation
+    def ask(
+        self, deployment_id: str, path: str, body: object = None, *, method: str | None = None
+    ) -> Request[dict[str, Any]]:
+        """Asks the model: `ask(id, "chat/completions", {"messages": […]})`.
+
+        GET without a body, else POST, which is not repeated once it may have arrived.
+        """
+        return _question(deployment_id, path, body, method)
+
+
+class Deployments(DeploymentsOperations[Sync]):
+    """`Forge.deployments`."""
+
+    _transport: Transport
+
+    def stream(
+        self, deployment_id: str, path: str, body: object
+    ) -> Generator[ServerSentEvent, None, None]:
+        """The same, for an answer in server-sent events, as of `{"stream": true}`."""
+        request = _question(deployment_id, path, body, "POST")
+        decoder = EventDecoder()
+        try:
+            with self._transport.open(request, _ANSWER_S) as response:
+                for chunk in response.iter_bytes():
+                    yield from decoder.feed(chunk)
+        except Passing as passing:
+            raise passing.final from passing.__cause__
+
+
+class AsyncDeployments(DeploymentsOperations[Async]):
+    """`AsyncForge.deployments`."""
+
+    _transport: AsyncTransport
+
+    async def stream(
+        self, deployment_id: str, path: str, body: object
+    ) -> AsyncGenerator[ServerSentEvent, None]:
+        """The same, for an answer in server-sent events, as of `{"stream": true}`."""
+        request = _question(deployment_id, path, body, "POST")
+        decoder = EventDecoder()
+        try:
+            async with self._transport.open(request, _ANSWER_S) as response:
+                async for chunk in response.aiter_bytes():
+                    for event in decoder.feed(chunk):
+                        yield event
+        except Passing as passing:
+            raise passing.final from passing.__cause__
+
+
+def _question(
+    deployment_id: str, path: str, body: object, method: str | None
+) -> Request[dict[str, Any]]:
+    names = path.strip("/").split("/")
+    if not all(name and name.strip(".") and name.isprintable() for name in names):
+        raise ForgeError(f"{path!r} is not a path below a deployment's address")
+    base = path_of("/api/deployments/{}/v1", deployment_id)
+    method = method or ("GET" if body is None else "POST")
+    return Request(
+        method,
+        f"{base}/{'/'.join(quote(name, safe='') for name in names)}",
+        dict,
+        body=body,
+        is_repeatable=method == "GET",
+        read_timeout_s=_ANSWER_S,
+    )

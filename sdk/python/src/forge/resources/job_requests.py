@@ -1,0 +1,128 @@
+"""What is asked of jobs, by one request each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Generic, TypeVar
+
+from ..errors import ForgeError, JobFailedError
+from ..following import Following
+from ..listing import PageRequest
+from ..models import Artifact, Attempt, BaseJob
+from ..operation import M, Resource, listing, operation
+from ..request import Request, create, get, path_of, post
+
+J = TypeVar("J", bound=BaseJob)
+
+JobRef = str | BaseJob
+"""A job, or its id."""
+# Names for what the method `list` hides inside of the class.
+ArtifactList = list[Artifact]
+AttemptList = list[Attempt]
+
+
+def id_of(job: JobRef) -> str:
+    return job.job_id if isinstance(job, BaseJob) else job
+
+
+def read_artifacts(job: JobRef) -> Request[ArtifactList]:
+    return get(
+        path_of("/api/jobs/{}/artifacts", id_of(job)),
+        lambda answer: [Artifact.model_validate(each) for each in answer.get("artifacts", [])],
+    )
+
+
+def completed(job: J) -> J:
+    """A job that has ended. Raises JobFailedError."""
+    if job.status == "failed":
+        raise JobFailedError(job)
+    return job
+
+
+class JobsOperations(Resource[M], Generic[M, J]):
+    """`client.jobs`. Where a `job_id` is asked for, a job will do."""
+
+    def read(self, answer: object) -> J:
+        """A job of this client."""
+        raise NotImplementedError
+
+    @listing
+    def list(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        job_type: str | Sequence[str] | None = None,
+        tag: str | Sequence[str] | None = None,
+        worker_id: str | None = None,
+        pipeline_id: str | None = None,
+        created_after: datetime | str | None = None,
+        created_before: datetime | str | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> PageRequest[J]:
+        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six."""
+        query = {
+            "status": status,
+            "job_type": job_type,
+            "tag": tag,
+            "worker_id": worker_id,
+            "pipeline_id": pipeline_id,
+            "created_after": created_after,
+            "created_before": created_before,
+            "user_id": user_id,
+        }
+        return PageRequest("/api/jobs", "jobs", self.read, query, limit, page_size)
+
+    @operation
+    def get(self, job_id: JobRef) -> Request[J]:
+        """The job as it is now."""
+        return self._get(job_id)
+
+    @operation
+    def cancel(self, job_id: JobRef) -> Request[J]:
+        """Cancels it: what no worker runs has ended with the answer, else some seconds later.
+
+        Raises ConflictError where it is too late.
+        """
+        return post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
+
+    @operation
+    def retry(self, job_id: JobRef, *, idempotency_key: str | None = None) -> Request[J]:
+        """A new job with the same payload."""
+        path = path_of("/api/jobs/{}/retry", id_of(job_id))
+        return create(path, self.read, {}, idempotency_key)
+
+    @operation
+    def attempts(self, job_id: JobRef) -> Request[AttemptList]:
+        """Each try to run it."""
+        return get(
+            path_of("/api/jobs/{}/attempts", id_of(job_id)),
+            lambda answer: [Attempt.model_validate(each) for each in answer.get("attempts", [])],
+        )
+
+    @operation
+    def artifacts(self, job_id: JobRef) -> Request[ArtifactList]:
+        """What it left behind."""
+        return read_artifacts(job_id)
+
+    def _get(self, job_id: JobRef) -> Request[J]:
+        return get(path_of("/api/jobs/{}", id_of(job_id)), self.read)
+
+    def _log(self, job_id: JobRef, attempt: int | None, tail_bytes: int | None) -> Request[str]:
+        if tail_bytes is not None and tail_bytes <= 0:
+            raise ForgeError("tail_bytes must be more than 0")
+        headers = {"Accept": "text/plain"}
+        if tail_bytes:
+            headers["Range"] = f"bytes=-{tail_bytes}"
+        path = path_of("/api/jobs/{}/logs", id_of(job_id))
+        query = {"attempt": attempt}
+        return Request("GET", path, str, query, headers=headers, is_text=True)
+
+    def _log_stream(self, job_id: JobRef, attempt: int | None) -> Following:
+        path = path_of("/api/jobs/{}/logs", id_of(job_id))
+        return Following(path, {"follow": True, "attempt": attempt})
+
+    def _events(self, job_id: JobRef) -> Following:
+        return Following(path_of("/api/jobs/{}/events", id_of(job_id)), {})

@@ -1,0 +1,230 @@
+"""Pipelines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from time import monotonic
+from typing import Any
+
+from ..async_transport import AsyncTransport
+from ..errors import ForgeError, PipelineFailedError, WaitTimeoutError
+from ..following import OUTAGE_S
+from ..listing import PageRequest
+from ..models import Pipeline
+from ..operation import Async, M, Resource, Sync, listing, operation
+from ..request import Request, create, get, path_of, post, without_none
+from ..transport import Transport
+
+OnUpdate = Callable[[Pipeline], None]
+Fields = Mapping[str, Any]
+
+
+class PipelinesOperations(Resource[M]):
+    """`client.pipelines`."""
+
+    @operation
+    def create(
+        self,
+        template: str | None = None,
+        params: Mapping[str, Fields] | None = None,
+        *,
+        steps: Sequence[Fields] | None = None,
+        skip: Sequence[str] | None = None,
+        gates: Sequence[Fields] | None = None,
+        approvals: Sequence[str] | None = None,
+        budget_usd: float | None = None,
+        sweep: Sequence[Fields] | None = None,
+        best_by: str | None = None,
+        reuse: bool | None = None,
+        name: str | None = None,
+        tags: Sequence[str] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[Pipeline]:
+        """Begins one: by a `template` (`byo-data`, `synthetic`) and `params` by step, or `steps`.
+
+        A gate is `{"step": "evaluate", "condition": "scores.overall >= 0.7"}`.
+        """
+        body = {
+            "template": template,
+            "params": params,
+            "steps": steps,
+            "skip": skip,
+            "gates": gates,
+            "approvals": approvals,
+            "budget_usd": budget_usd,
+            "sweep": sweep,
+            "best_by": best_by,
+            "reuse": reuse,
+            "name": name,
+            "tags": tags,
+        }
+        return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
+
+    run = create
+    """The same as `create`."""
+
+    @listing
+    def list(
+        self,
+        *,
+        status: str | Sequence[str] | None = None,
+        tag: str | Sequence[str] | None = None,
+        user_id: str | None = None,
+        limit: int | None = None,
+        page_size: int | None = None,
+    ) -> PageRequest[Pipeline]:
+        """Pipelines, newest first; `limit` is how many in all."""
+        query = {"status": status, "tag": tag, "user_id": user_id}
+        read = Pipeline.model_validate
+        return PageRequest("/api/pipelines", "pipelines", read, query, limit, page_size)
+
+    @operation
+    def get(self, pipeline_id: str) -> Request[Pipeline]:
+        """The pipeline as it is now."""
+        return self._get(pipeline_id)
+
+    @operation
+    def cancel(self, pipeline_id: str) -> Request[Pipeline]:
+        """Cancels it, and the jobs under way."""
+        return post(path_of("/api/pipelines/{}/cancel", pipeline_id), Pipeline.model_validate)
+
+    @operation
+    def resume(
+        self,
+        pipeline_id: str,
+        *,
+        from_step: str | None = None,
+        budget_usd: float | None = None,
+        gates: Sequence[Fields] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Request[Pipeline]:
+        """Goes on from what failed; with `from_step`, that step and all after it are done again."""
+        path = path_of("/api/pipelines/{}/resume", pipeline_id)
+        body = {"from": from_step, "budget_usd": budget_usd, "gates": gates}
+        return create(path, Pipeline.model_validate, body, idempotency_key)
+
+    @operation
+    def approve(
+        self,
+        pipeline_id: str,
+        step: str | None = None,
+        *,
+        approved: bool = True,
+        note: str | None = None,
+    ) -> Request[Pipeline]:
+        """Lets a step begin that waits for it; `approved=False` fails the pipeline."""
+        return post(
+            path_of("/api/pipelines/{}/approve", pipeline_id),
+            Pipeline.model_validate,
+            step=step,
+            approved=approved,
+            note=note,
+        )
+
+    @operation
+    def set_budget(
+        self, pipeline_id: str, budget_usd: float | None, *, warning_usd: float | None = None
+    ) -> Request[Pipeline]:
+        """Changes the budget of one that is under way; None takes it away."""
+        path = path_of("/api/pipelines/{}/budget", pipeline_id)
+        body = {"budget_usd": budget_usd, **without_none({"warning_usd": warning_usd})}
+        return Request("PUT", path, Pipeline.model_validate, body=body)
+
+    def _get(self, pipeline_id: str) -> Request[Pipeline]:
+        return get(path_of("/api/pipelines/{}", pipeline_id), Pipeline.model_validate)
+
+
+class _PipelineWatch:
+    """The decisions of one wait, without I/O."""
+
+    def __init__(self, poll_interval: float, timeout: float | None, stop_at_approval: bool) -> None:
+        if poll_interval <= 0:
+            raise ForgeError("poll_interval must be more than 0")
+        self._poll_interval = poll_interval
+        self._timeout = timeout
+        self._end_s = None if timeout is None else monotonic() + timeout
+        self._stop_at_approval = stop_at_approval
+        self._last: Pipeline | None = None
+
+    def is_news(self, pipeline: Pipeline) -> bool:
+        is_news = pipeline != self._last
+        self._last = pipeline
+        return is_news
+
+    def is_over(self, pipeline: Pipeline) -> bool:
+        """Raises PipelineFailedError, and WaitTimeoutError."""
+        if pipeline.status == "completed":
+            return True
+        if pipeline.is_final:
+            raise PipelineFailedError(pipeline)
+        if self._stop_at_approval and pipeline.status == "waiting_approval":
+            return True
+        if self._end_s is not None and monotonic() >= self._end_s:
+            raise WaitTimeoutError(
+                f"{pipeline.pipeline_id} is {pipeline.status} after {self._timeout:g} s; it goes on"
+            )
+        return False
+
+    def pause_s(self) -> float:
+        left_s = float("inf") if self._end_s is None else self._end_s - monotonic()
+        return max(0.0, min(self._poll_interval, left_s))
+
+
+class Pipelines(PipelinesOperations[Sync]):
+    """`Forge.pipelines`."""
+
+    _transport: Transport
+
+    def wait(
+        self,
+        pipeline_id: str,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_update: OnUpdate | None = None,
+        *,
+        stop_at_approval: bool = False,
+    ) -> Pipeline:
+        """Returns when it has completed. Raises PipelineFailedError and WaitTimeoutError.
+
+        `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
+        returns when a step waits for a person.
+        """
+        watch = _PipelineWatch(poll_interval, timeout, stop_at_approval)
+        while True:
+            patience = self._transport.wire.patience(OUTAGE_S)
+            pipeline = self._transport.run(self._get(pipeline_id), patience)
+            if watch.is_news(pipeline) and on_update:
+                on_update(pipeline)
+            if watch.is_over(pipeline):
+                return pipeline
+            self._transport.pause(watch.pause_s())
+
+
+class AsyncPipelines(PipelinesOperations[Async]):
+    """`AsyncForge.pipelines`."""
+
+    _transport: AsyncTransport
+
+    async def wait(
+        self,
+        pipeline_id: str,
+        poll_interval: float = 5.0,
+        timeout: float | None = None,
+        on_update: OnUpdate | None = None,
+        *,
+        stop_at_approval: bool = False,
+    ) -> Pipeline:
+        """Returns when it has completed. Raises PipelineFailedError and WaitTimeoutError.
+
+        `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
+        returns when a step waits for a person.
+        """
+        watch = _PipelineWatch(poll_interval, timeout, stop_at_approval)
+        while True:
+            patience = self._transport.wire.patience(OUTAGE_S)
+            pipeline = await self._transport.run(self._get(pipeline_id), patience)
+            if watch.is_news(pipeline) and on_update:
+                on_update(pipeline)
+            if watch.is_over(pipeline):
+                return pipeline
+            await self._transport.pause(watch.pause_s())

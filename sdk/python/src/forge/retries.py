@@ -1,0 +1,134 @@
+"""Which failures may pass, how long to wait for it, and what is raised in the end."""
+
+import json
+import random
+import re
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from time import monotonic
+
+import httpx2
+
+from .errors import ForgeAPIError, ForgeError, ForgeHTTPError
+
+_PASSING_STATUS = {408, 429, 500, 502, 503, 504}
+_NOT_HANDLED_STATUS = {408, 429, 503}
+"""Answers that say that nothing was done."""
+_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+_FIRST_PAUSE_S = 0.25
+_LONGEST_PAUSE_S = 8.0
+_MAX_ASKED_S = 60.0
+"""Who says Retry-After beyond that is not waited for."""
+
+
+def parse_json(content: bytes | str) -> object:
+    """None for what is not JSON."""
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+class Passing(Exception):
+    """It may pass: the same request is worth sending again. Else `final` is to be raised."""
+
+    def __init__(self, final: ForgeError, retry_after_s: float | None = None) -> None:
+        super().__init__(str(final))
+        self.final = final
+        self.retry_after_s = retry_after_s
+
+
+class Patience:
+    """Counts failures in a row, and ends after so many, or later: after so many seconds of them."""
+
+    def __init__(self, max_retries: int, at_least_s: float = 0.0) -> None:
+        self._max_retries = max_retries
+        self._at_least_s = at_least_s
+        self._failures = 0
+        self._since_s: float | None = None
+
+    def renew(self) -> None:
+        self._failures = 0
+        self._since_s = None
+
+    def pause_s(self, passing: Passing) -> float:
+        """How long to wait before the next try; raises what is final when there shall be none."""
+        now_s = monotonic()
+        if self._since_s is None:
+            self._since_s = now_s
+        asked_s = passing.retry_after_s or 0.0
+        is_over = now_s - self._since_s >= self._at_least_s
+        if (self._failures >= self._max_retries and is_over) or asked_s > _MAX_ASKED_S:
+            raise passing.final from passing.__cause__
+        pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._failures, 10))
+        self._failures += 1
+        # Not all who were refused together shall come back together.
+        return max(asked_s, pause_s * random.uniform(0.5, 1.0))
+
+
+def failure_of_connection(
+    address: str, error: httpx2.RequestError, *, is_repeatable: bool
+) -> Exception:
+    """What becomes of a request that got no answer, or a part of one."""
+    text = f"{address}: {type(error).__name__}: {error}"
+    final = ForgeHTTPError(text)
+    if is_repeatable or isinstance(error, _NOT_SENT):
+        return Passing(final)
+    return final
+
+
+def failure_of_answer(path: str, response: httpx2.Response, *, is_repeatable: bool) -> Exception:
+    """What becomes of an answer that says no. Its body must have been read."""
+    status = response.status_code
+    if response.is_redirect:
+        # The key is for the API alone.
+        return ForgeHTTPError(f"{path}: HTTP {status}: redirects are not followed", status)
+    refusal = _refusal(response)
+    final = refusal if refusal and status < 500 else _useless(path, status, refusal)
+    is_passing = status in _PASSING_STATUS or status > 504
+    if refusal and (status, refusal.code) == (409, "request_in_flight"):
+        return Passing(final, _retry_after_s(response))
+    if is_passing and (is_repeatable or status in _NOT_HANDLED_STATUS):
+        return Passing(final, _retry_after_s(response))
+    return final
+
+
+def _useless(path: str, status: int, refusal: ForgeAPIError | None) -> ForgeHTTPError:
+    if refusal:
+        return ForgeHTTPError(f"{path}: {refusal}", status, refusal.code, refusal.request_id)
+    return ForgeHTTPError(f"{path}: HTTP {status}, and the answer is not Forge's", status)
+
+
+def _refusal(response: httpx2.Response) -> ForgeAPIError | None:
+    """The error that the API answered; None where something else answered."""
+    answer = parse_json(response.content)
+    error = answer.get("error") if isinstance(answer, dict) else None
+    if not isinstance(error, dict) or not isinstance(error.get("code"), str):
+        return None
+    details = error.get("details")
+    return ForgeAPIError.of(
+        response.status_code,
+        error["code"],
+        str(error.get("message", "refused")),
+        _text(error.get("param")),
+        _text(error.get("request_id")) or response.headers.get("x-request-id"),
+        details if isinstance(details, dict) else None,
+    )
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _retry_after_s(response: httpx2.Response) -> float | None:
+    """Seconds, or a date; None where it is neither."""
+    value = response.headers.get("retry-after", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", value):
+        return float(value)
+    try:
+        when = parsedate_to_datetime(value)
+    except (TypeError, ValueError):  # Python 3.10 raises either
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=timezone.utc)
+    return max(0.0, (when - datetime.now(timezone.utc)).total_seconds())

@@ -1,0 +1,67 @@
+"""Where the API is, and the key to it."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx2
+
+from .errors import ForgeError
+
+
+@dataclass(frozen=True)
+class Settings:
+    base_url: str
+    api_key: str = field(repr=False)
+
+    @classmethod
+    def load(cls, api_key: str | None, base_url: str | None, env: Mapping[str, str]) -> "Settings":
+        """Reads arguments, environment and the local stack's stack.json, in this order of weight.
+
+        Raises ForgeError, which names the variable and never tells the key.
+        """
+        stack = _read_stack_file(env)
+        url = base_url or env.get("SERVICE_BASE_URL") or stack.get("api_url")
+        key = api_key or env.get("SERVICE_API_KEY") or stack.get("user_api_key")
+        for name, value in (("SERVICE_BASE_URL", url), ("SERVICE_API_KEY", key)):
+            if not value:
+                raise ForgeError(
+                    f"{name} is not set, and no local stack runs: there is no {_stack_file(env)}"
+                )
+        return cls(_checked_url(url or ""), _checked_key(key or ""))
+
+
+def _stack_file(env: Mapping[str, str]) -> Path:
+    return Path(env.get("FORGE_HOME") or ".forge") / "stack.json"
+
+
+def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
+    """The texts in FORGE_HOME/stack.json; empty where no stack runs."""
+    try:
+        content = json.loads(_stack_file(env).read_text())
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(content, dict):
+        return {}
+    return {key: value for key, value in content.items() if isinstance(value, str)}
+
+
+def _checked_url(text: str) -> str:
+    try:
+        url = httpx2.URL(text)
+    except httpx2.InvalidURL:
+        url = httpx2.URL()
+    is_address = url.scheme in ("http", "https") and url.host
+    # The address stands in messages: nothing secret may be in it.
+    if not is_address or url.userinfo or url.query or url.fragment or re.search(r"\s", text):
+        raise ForgeError("SERVICE_BASE_URL must be an address such as https://forge.example.com")
+    return text.rstrip("/")
+
+
+def _checked_key(key: str) -> str:
+    """What is no header's value would else be refused by the HTTP library, with it in the text."""
+    if not re.fullmatch(r"[\x21-\x7e]+", key):
+        raise ForgeError("SERVICE_API_KEY is not a key: it has spaces or characters beyond ASCII")
+    return key

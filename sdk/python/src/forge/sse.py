@@ -1,0 +1,65 @@
+"""Server-sent events: bytes in, events out."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import ForgeHTTPError
+from .retries import parse_json
+
+_MAX_EVENT_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class ServerSentEvent:
+    event: str
+    data: str
+    id: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Raises ForgeHTTPError where the data is no JSON object."""
+        data = parse_json(self.data)
+        if not isinstance(data, dict):
+            raise ForgeHTTPError(f"the data of an event {self.event!r} is not a JSON object")
+        return data
+
+
+class EventDecoder:
+    """By WHATWG's rules, but for the byte order mark. Only \\r, \\n and both end a line."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._event = ""
+        self._data: list[str] = []
+        self._id: str | None = None
+
+    def feed(self, chunk: bytes) -> Iterator[ServerSentEvent]:
+        content = self._rest + chunk
+        # A \r at the end may be the first half of \r\n.
+        held = b"\r" if content.endswith(b"\r") else b""
+        *lines, rest = re.split(rb"\r\n|\n|\r", content[: len(content) - len(held)])
+        self._rest = rest + held
+        if len(self._rest) > _MAX_EVENT_BYTES:
+            raise ForgeHTTPError("a line of an event stream has no end")
+        for line in lines:
+            event = self._take(line.decode("utf-8", "replace"))
+            if event:
+                yield event
+
+    def _take(self, line: str) -> ServerSentEvent | None:
+        if not line:
+            data, event, self._data = self._data, self._event or "message", []
+            self._event = ""
+            found = ServerSentEvent(event, "\n".join(data), self._id) if data else None
+            self._id = None
+            return found
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        if name == "event":
+            self._event = value
+        elif name == "data":
+            self._data.append(value)
+        elif name == "id" and "\0" not in value:
+            self._id = value
+        return None

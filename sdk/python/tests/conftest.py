@@ -1,0 +1,5 @@
+"""Fixtures for every test here."""
+
+from sdk_support import client, no_pauses, no_surroundings, server
+
+__all__ = ["client", "no_pauses", "no_surroundings", "server"]

@@ -1,0 +1,186 @@
+"""Where the API is found, what its answers become, and what is tried again."""
+
+import json
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from pathlib import Path
+
+import pytest
+from sdk_support import KEY, Answer, Cut, FakeForge, Request, as_error, as_json
+
+from forge import Forge, ForgeAPIError, ForgeError, ForgeHTTPError
+
+
+def test_an_artifact_and_its_files_are_read(server: FakeForge, client: Forge) -> None:
+    artifact = client.artifacts.get("ds_1")
+    assert (artifact.kind, artifact.manifest) == ("raw_dataset", server.manifest)
+    assert client.artifacts.manifest("ds_1") == server.manifest
+    assert [file.path for file in client.artifacts.files("ds_1")] == list(server.files)
+
+
+def test_environment_then_stack_file_serve_where_nothing_is_given(
+    server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with pytest.raises(ForgeError, match="SERVICE_BASE_URL is not set, and no local stack runs"):
+        Forge()
+    stack = {"api_url": server.url, "user_api_key": KEY, "pids": {"server": 1}}
+    (tmp_path / "stack.json").write_text(json.dumps(stack))
+    monkeypatch.setenv("FORGE_HOME", str(tmp_path))
+    with Forge() as client:
+        client.artifacts.get("ds_1")
+    monkeypatch.setenv("SERVICE_API_KEY", "another")
+    with Forge() as client, pytest.raises(ForgeAPIError, match="invalid_api_key"):
+        client.artifacts.get("ds_1")
+    with Forge(api_key=KEY) as client:
+        client.artifacts.get("ds_1")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://x", "localhost:8080", "http://", "http://u:pw@x", "http://x?k=1", "http://x y"],
+)
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(ForgeError, match="SERVICE_BASE_URL") as raised:
+        Forge(KEY, url)
+    assert "pw" not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["secret\nX-More: 1", "se cret", "secrét", "secret\r"])
+def test_a_key_that_is_none_is_refused_and_not_told(key: str) -> None:
+    with pytest.raises(ForgeError, match="SERVICE_API_KEY") as raised:
+        Forge(key, "http://127.0.0.1:1")
+    assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize("artifact_id", ["", "../jobs", "a/b", "a?b", ".", "x" * 129])
+def test_what_is_no_artifact_id_is_not_sent(
+    server: FakeForge, client: Forge, artifact_id: str
+) -> None:
+    with pytest.raises(ForgeError, match="not the id of an artifact"):
+        client.artifacts.get(artifact_id)
+    assert not server.requests
+
+
+def test_a_refusal_has_all_that_the_api_said(server: FakeForge, client: Forge) -> None:
+    server.script = lambda _: as_error(404, "artifact_not_found")
+    with pytest.raises(ForgeAPIError) as raised:
+        client.artifacts.get("ds_1")
+    error = raised.value
+    assert (error.status, error.code, error.param) == (404, "artifact_not_found", "x")
+    assert (error.message, error.request_id) == ("no", "req_1")
+    assert str(error) == "artifact_not_found: no (HTTP 404, request req_1)"
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(body=b"<html>"),
+        Answer(body=b"[]"),
+        Answer(body=b"[" * 100_000),
+        Answer(404, b"<html>"),
+        Answer(404, b'{"error": "no"}'),
+        as_json({"artifact_id": "ds_1"}),
+    ],
+)
+def test_what_is_not_an_answer_of_forge_is_said(
+    server: FakeForge, client: Forge, answer: Answer
+) -> None:
+    server.script = lambda _: answer
+    with pytest.raises(ForgeHTTPError):
+        client.artifacts.get("ds_1")
+    assert len(server.requests) == 1
+
+
+def test_a_redirect_is_not_followed(server: FakeForge, client: Forge) -> None:
+    elsewhere = FakeForge()
+    server.script = lambda _: Answer(302, b"", {"Location": f"{elsewhere.url}/x"})
+    with pytest.raises(ForgeHTTPError, match="redirects are not followed"):
+        client.artifacts.get("ds_1")
+    elsewhere.close()
+    assert not elsewhere.requests
+
+
+def script(server: FakeForge, *answers: Answer | None) -> None:
+    """The first requests are answered so; None breaks the connection."""
+    left = list(answers)
+
+    def answer(_: Request) -> Answer | None:
+        if not left:
+            return None
+        found = left.pop(0)
+        if found is None:
+            raise Cut
+        return found
+
+    server.script = answer
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        None,
+        as_error(408, "request_timeout"),
+        as_error(409, "request_in_flight"),
+        as_error(429, "rate_limited"),
+        as_error(500, "internal_error"),
+        as_error(503, "unavailable"),
+        Answer(502, b""),
+        Answer(529, b"<html>"),
+    ],
+)
+def test_what_may_pass_is_tried_again(
+    server: FakeForge, client: Forge, no_pauses: list[float], fault: Answer | None
+) -> None:
+    script(server, fault, fault)
+    assert client.artifacts.get("ds_1").artifact_id == "ds_1"
+    assert len(no_pauses) == 2
+    assert no_pauses[0] < no_pauses[1] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (None, ForgeHTTPError),
+        (as_error(503, "unavailable"), ForgeHTTPError),
+        (as_error(429, "rate_limited"), ForgeAPIError),
+    ],
+)
+def test_it_ends_after_a_few_tries(
+    server: FakeForge,
+    client: Forge,
+    no_pauses: list[float],
+    fault: Answer | None,
+    kind: type[ForgeError],
+) -> None:
+    script(server, *[fault] * 9)
+    with pytest.raises(kind):
+        client.artifacts.get("ds_1")
+    assert len(server.requests) == 5
+    assert len(no_pauses) == 4
+
+
+def test_a_server_that_is_not_there_is_named(no_pauses: list[float]) -> None:
+    with Forge(KEY, "http://127.0.0.1:1") as client, pytest.raises(ForgeHTTPError) as raised:
+        client.artifacts.get("ds_1")
+    assert "http://127.0.0.1:1/api/artifacts/ds_1: ConnectError" in str(raised.value)
+    assert KEY not in str(raised.value)
+
+
+def test_retry_after_is_honoured(server: FakeForge, client: Forge, no_pauses: list[float]) -> None:
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(seconds=30), usegmt=True)
+    headers = [{"Retry-After": value} for value in ("7", date, "soon")]
+    script(server, *(as_error(503, "unavailable", **each) for each in headers))
+    client.artifacts.get("ds_1")
+    assert no_pauses[0] == 7
+    assert 25 < no_pauses[1] <= 30
+    assert no_pauses[2] < 2
+
+
+def test_who_asks_for_too_long_is_not_waited_for(
+    server: FakeForge, client: Forge, no_pauses: list[float]
+) -> None:
+    script(server, as_error(429, "rate_limited", **{"Retry-After": "3600"}))
+    with pytest.raises(ForgeAPIError, match="rate_limited"):
+        client.artifacts.get("ds_1")
+    assert not no_pauses

@@ -1,0 +1,380 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import pg from "pg";
+import { billJob } from "../../activities/billing";
+import { createDeploymentActivities } from "../../activities/deployments";
+import { compareSightings } from "../../agent-bridge/sightings";
+import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
+import { NO_USAGE } from "../../core/billing/usage";
+import { requirementsOf, shapeOf } from "../../core/requirements";
+import { IMPOSSIBLE_DEPLOYMENTS, recomputeAccruals } from "../../dev/deployment-invariants";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { reserveArtifact } from "../../infra/database/artifacts";
+import { endAttempt } from "../../infra/database/attempts";
+import {
+  completeDeployJob,
+  completePlacementJob,
+  findCompletionFacts,
+} from "../../infra/database/completion";
+import { markDead, recordHeartbeats } from "../../infra/database/heartbeats";
+import { insertJob } from "../../infra/database/jobs";
+import { endOverdueStops, losePlacements } from "../../infra/database/placements";
+import { all, execute, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
+import { decommissionWorker, lockWorker, upsertWorker } from "../../infra/database/workers";
+import { stopDeployment } from "../../infra/fleet/stop-deployment";
+import { newId } from "../../infra/ids";
+import { type Forge, startForge } from "../support/forge";
+
+/**
+ * What is billed of a deployment, whatever happens to it: the real statements, in random sequences and
+ * side by side, on a real Postgres. No server runs, so that nothing else happens.
+ */
+let forge: Forge;
+const USER = "local";
+const WORKERS = ["w0", "w1", "w2"];
+const SEQUENCES = 150;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_DEPLOYMENT_MISSING_S: "0.001",
+    FORGE_DEPLOYMENT_UNHEALTHY_S: "0.001",
+    FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
+    FORGE_DEPLOYMENT_RETRY_S: "0.001",
+  });
+  await forge.stack.server?.stop();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+type Action = { worker: string } & (
+  | { does: "die" | "decommission" | "register" | "take" | "finish" | "stop" | "look" | "expire" }
+  | { does: "beat"; lists: boolean | null; isSick: boolean }
+);
+
+const worker = fc.constantFrom(...WORKERS);
+const action: fc.Arbitrary<Action> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ does: fc.constant("take" as const), worker }) },
+  { weight: 4, arbitrary: fc.record({ does: fc.constant("finish" as const), worker }) },
+  { weight: 5, arbitrary: fc.record({ does: fc.constant("look" as const), worker }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant("die" as const), worker }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant("register" as const), worker }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      does: fc.constantFrom("decommission" as const, "stop" as const, "expire" as const),
+      worker,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      does: fc.constant("beat" as const),
+      worker,
+      lists: fc.constantFrom(true, false, null),
+      isSick: fc.boolean(),
+    }),
+  },
+);
+
+/** One way to each end of a placement, so that every run goes them all; chance alone missed one at times. */
+const sighting = (lists: boolean, isSick: boolean): Action[] => [
+  { does: "beat", worker: "w0", lists, isSick },
+];
+const TO_EACH_OUTCOME: Action[][][] = [
+  [sighting(false, false), sighting(false, false)],
+  [sighting(true, true), sighting(true, true)],
+  [[{ does: "die", worker: "w0" }]],
+  [[{ does: "stop", worker: "w0" }]],
+];
+
+async function register(workerId: string): Promise<void> {
+  await upsertWorker(forge.ctx.pool, {
+    workerId,
+    userId: USER,
+    shared: false,
+    bootId: newId("boot"),
+    version: null,
+    tags: [],
+    gpuName: "cpu",
+    gpuCount: 0,
+    gpuMemoryGb: 0,
+    gpuTokens: [],
+    jobTypes: null,
+    tenants: null,
+  });
+}
+
+/** A user's deploy job that completes on this worker; its deployment. */
+async function begin(workerId: string): Promise<string> {
+  const { pool } = forge.ctx;
+  const [jobId, artifactId] = [newId("job"), newId("dep")];
+  const requirements = requirementsOf("deploy", {}, {});
+  await insertJob(pool, {
+    jobId,
+    userId: USER,
+    createdBy: "test",
+    jobType: "deploy",
+    payload: { checkpoint_id: "c", max_replicas: 2 },
+    resources: {},
+    params: {},
+    tags: [],
+    notes: null,
+    warnings: [],
+    retriedFrom: null,
+    priority: 0,
+    timeoutS: 60,
+    maxAttempts: 1,
+    requirements,
+    shape: shapeOf(USER, requirements),
+    rateCard: DEFAULT_RATE_CARD,
+    expectedCostUsd: null,
+    requestId: "r",
+    outputIds: { deployment_id: artifactId },
+    leaseS: 3_600,
+  });
+  await run(jobId, workerId);
+  await reserveArtifact(pool, {
+    artifactId,
+    userId: USER,
+    jobId,
+    attempt: 1,
+    artifactType: "deployment",
+    kind: "deployment",
+    uri: "forge://",
+    createdBy: "test",
+  });
+  await bill(jobId);
+  const facts = await findCompletionFacts(pool, jobId, 1);
+  if (!facts) throw new Error("nothing to complete");
+  const manifest = { source_jobs: [], source_artifacts: [], created_at: facts.ended_at } as never;
+  const made = { jobId, attempt: 1, artifactId, manifest, sizeBytes: 0, workerId };
+  expect(await transaction(pool, (db) => completeDeployJob(db, made))).toBe(true);
+  return artifactId;
+}
+
+/** The worker takes the job, and its result is accepted. */
+async function run(jobId: string, workerId: string): Promise<boolean> {
+  return await transaction(forge.ctx.pool, async (db) => {
+    const taken = await execute(
+      db,
+      `with job as (
+         update jobs set status = 'running', attempts = 1, worker_id = $2, started_at = now()
+         where job_id = $1 and status = 'pending' and $2 <> all (req_avoid) returning job_id)
+       update attempts a set state = 'running', worker_id = $2, started_at = now() from job
+       where a.job_id = job.job_id and a.state = 'queued'`,
+      [jobId, workerId],
+    );
+    const result = { inference_url: "http://x/v1" };
+    const usage = { ...NO_USAGE, deployment_lifetime_days: 99 };
+    const ending = { outcome: "completed", result, usage, metrics: {}, leaseS: 3_600 } as const;
+    return taken === 1 && (await endAttempt(db, { jobId, attempt: 1, ...ending }));
+  });
+}
+
+async function bill(jobId: string): Promise<void> {
+  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" }, 0);
+}
+
+/** The job that places it, if one is under way. */
+async function placing(
+  deploymentId: string,
+): Promise<{ job_id: string; status: string } | undefined> {
+  return await maybeOne(
+    forge.ctx.pool,
+    `select job_id, status from jobs where deployment_id = $1 and status in ('pending', 'running')
+     order by placement limit 1`,
+    [deploymentId],
+  );
+}
+
+async function act(deploymentId: string, one: Action): Promise<void> {
+  const { ctx } = forge;
+  const { worker: workerId } = one;
+  switch (one.does) {
+    case "register":
+      return await register(workerId);
+    case "take": {
+      const job = await placing(deploymentId);
+      const isAlive = await maybeOne(
+        ctx.pool,
+        "select from workers where worker_id = $1 and status = 'idle'",
+        [workerId],
+      );
+      if (job?.status === "pending" && isAlive) await run(job.job_id, workerId);
+      return;
+    }
+    case "finish": {
+      const job = await placing(deploymentId);
+      if (job?.status !== "running") return;
+      await bill(job.job_id);
+      const done = { jobId: job.job_id, attempt: 1, deploymentId };
+      await transaction(ctx.pool, (db) => completePlacementJob(db, done));
+      return;
+    }
+    case "look":
+      await createDeploymentActivities(ctx).lookAfterDeployment({ deploymentId });
+      return;
+    case "stop":
+      await Promise.all([1, 2].map(() => stopDeployment(ctx, deploymentId, null, "test")));
+      return;
+    case "expire":
+      await endOverdueStops(ctx.pool, ctx.config.deployments.stopGraceS);
+      return;
+    case "die":
+    case "decommission":
+      return await transaction(ctx.pool, async (db) => {
+        const known = await lockWorker(db, workerId);
+        if (one.does === "decommission") await decommissionWorker(db, workerId);
+        else await markDead(db, workerId, known?.heartbeat_seq ?? 0, "silent");
+        await losePlacements(db, workerId);
+      });
+    case "beat": {
+      const told = { workerId, userId: USER, util: null, memUsed: null, memTotal: null };
+      const beat = { ...told, errorReason: null };
+      const [heard] = await recordHeartbeats(ctx.pool, [beat], ctx.config.deployments);
+      if (!heard) return;
+      await compareSightings(ctx, heard, {
+        ...(one.lists === null ? {} : { deployments: one.lists ? [deploymentId] : [] }),
+        unhealthy_deployments: one.isSick ? [deploymentId] : [],
+      });
+    }
+  }
+}
+
+async function violations(): Promise<string[]> {
+  const found: string[] = [];
+  for (const [name, sql] of Object.entries(IMPOSSIBLE_DEPLOYMENTS)) {
+    for (const row of await all(forge.ctx.pool, sql)) found.push(`${name}: ${JSON.stringify(row)}`);
+  }
+  return [...found, ...(await recomputeAccruals(forge.ctx.pool))];
+}
+
+test("one interval from the first result to the stop, and no placement overlaps or outlives it", async () => {
+  const outcomes = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.array(action, { minLength: 1, maxLength: 3 }), { maxLength: 25 }),
+      async (steps) => {
+        for (const id of WORKERS) await register(id);
+        const deploymentId = await begin("w0");
+        let ended: unknown;
+        for (const step of steps) {
+          await Promise.all(step.map((one) => act(deploymentId, one)));
+          expect(await violations()).toEqual([]);
+          const [row] = await all<{ stop_requested_at: Date | null }>(
+            forge.ctx.pool,
+            "select stop_requested_at, active_at from deployments where deployment_id = $1",
+            [deploymentId],
+          );
+          // What has ended stays ended, and when.
+          if (ended !== undefined) expect(row).toEqual(ended);
+          else if (row?.stop_requested_at) ended = row;
+        }
+        await stopDeployment(forge.ctx, deploymentId, null, "test");
+        await act(deploymentId, { does: "finish", worker: "w0" });
+        for (const id of WORKERS) {
+          await act(deploymentId, { does: "beat", worker: id, lists: false, isSick: false });
+        }
+        await act(deploymentId, { does: "expire", worker: "w0" });
+        await act(deploymentId, { does: "look", worker: "w0" });
+        const placements = await all<{ outcome: string }>(
+          forge.ctx.pool,
+          "select outcome from placements where deployment_id = $1",
+          [deploymentId],
+        );
+        for (const { outcome } of placements) outcomes.add(outcome);
+        expect(
+          await all(forge.ctx.pool, "select status from deployments where deployment_id = $1", [
+            deploymentId,
+          ]),
+        ).toEqual([{ status: "stopped" }]);
+        expect(await violations()).toEqual([]);
+        await forge.ctx.pool.query("delete from outbox");
+      },
+    ),
+    { numRuns: SEQUENCES, examples: TO_EACH_OUTCOME.map((steps) => [steps]) },
+  );
+  // The sequences go where something happens.
+  expect([...outcomes].sort()).toEqual(["missing", "stopped", "unhealthy", "worker_lost"]);
+}, 300_000);
+
+test("models that were deployed before live on where their worker does, and are over where not", async () => {
+  const name = "before_deployments";
+  await forge.ctx.pool.query(`create database ${name}`);
+  const url = new URL(forge.stack.databaseUrl);
+  url.pathname = `/${name}`;
+  const client = new pg.Client({ connectionString: url.toString() });
+  await client.connect();
+  const folder = join(checkoutRoot(), "infra", "database", "migrations");
+  const files = readdirSync(folder).sort();
+  const own = files.find((file) => file.endsWith("_deployments.sql")) ?? "";
+  const apply = async (file: string): Promise<unknown> =>
+    await client.query(readFileSync(join(folder, file), "utf8"));
+  for (const file of files.filter((one) => one < own)) await apply(file);
+  await client.query(`
+    insert into users (user_id, name) values ('ann', 'ann');
+    insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status)
+    values ('alive', 'ann', false, 'cpu', 0, 0, '{}', 'idle'), ('gone', 'ann', false, 'cpu', 0, 0, '{}', 'dead');
+    insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
+                      timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
+                      request_id, status, attempts, result, completed_at)
+    select 'job_' || w, 'ann', 'k', 'deploy', '{"checkpoint_id": "c"}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0,
+           '{"deployPerMonth": "2"}', 'r', 'completed', 1, '{}', now() from unnest('{alive,gone}'::text[]) w;
+    insert into attempts (job_id, attempt, state, shape, priority, worker_id, started_at, ended_at, outcome,
+                          result)
+    select 'job_' || w, 1, 'ended', 's', 0, w, '2026-01-01', '2026-01-02', 'completed',
+           '{"inference_url": "http://x/v1"}' from unnest('{alive,gone}'::text[]) w;
+    insert into artifacts (artifact_id, user_id, job_id, attempt, artifact_type, kind, uri, created_by,
+                           manifest, registered_at)
+    select 'dep_' || w, 'ann', 'job_' || w, 1, 'deployment', 'deployment', 'u', 'k', '{}', now()
+    from unnest('{alive,gone}'::text[]) w;
+    insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs, cost_breakdown,
+                                 total_cost_usd, rate_card, gpu_tokens, formula, created_at)
+    select 'job_' || w, 'ann', 'deploy', 1, '{"deployment_lifetime_days": 15}', '{}', '{"deploy": "1"}', 1,
+           '{"deployPerMonth": "2"}', '{}', 'f', now() from unnest('{alive,gone}'::text[]) w`);
+  await apply(own);
+  const { rows } = await client.query(
+    `select d.deployment_id, d.status, b.state, b.total_cost_usd, p.state as placement, p.outcome,
+            p.inference_url, extract(day from d.stop_requested_at - d.active_at) as days
+     from deployments d join placements p using (deployment_id)
+     join billing_records b on b.job_id = d.job_id order by 1`,
+  );
+  for (const file of files.filter((one) => one > own)) await apply(file);
+  // What they did not tell is nothing, so that their stop adds numbers.
+  const later = await client.query(
+    `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
+            (select array_agg(cost_usd || ' ' || tokens) from billing_lines l where l.job_id = b.job_id) as lines
+     from billing_records b order by 1`,
+  );
+  await client.end();
+  expect(later.rows).toEqual([
+    { job_id: "job_alive", input: 0, days: 0, lines: null },
+    { job_id: "job_gone", input: 0, days: 15, lines: ["1.000000 0"] },
+  ]);
+  expect(rows).toEqual([
+    {
+      deployment_id: "dep_alive",
+      status: "active",
+      state: "accruing",
+      total_cost_usd: 0,
+      placement: "serving",
+      outcome: null,
+      inference_url: "http://x/v1",
+      days: null,
+    },
+    {
+      deployment_id: "dep_gone",
+      status: "stopped",
+      state: "final",
+      total_cost_usd: 1,
+      placement: "ended",
+      outcome: "worker_lost",
+      inference_url: "http://x/v1",
+      days: 15,
+    },
+  ]);
+});

@@ -1,0 +1,562 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute } from "../../infra/database/pool";
+import {
+  type Artifact,
+  artifactOf,
+  download,
+  faultsOfManifest,
+  type Lineage,
+  sha256,
+} from "../support/artifacts";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { createTenant } from "../support/tenants";
+import type { HandedJob, TestWorker } from "../support/test-worker";
+
+/** The registry: what is measured, what leads where, and how artifacts go. */
+let forge: Forge;
+let worker: TestWorker;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_SWEEP_AFTER_S: "0.5", FORGE_SWEEP_INTERVAL_S: "0.3" });
+  worker = await forge.worker("w");
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const ROWS = '{"a":1,"b":"x"}\n{"a":2,"b":"y"}\n{"a":3,"b":"z"}\n';
+
+/** A job of one attempt that uploads these files and says this. */
+async function make(
+  type: string,
+  body: object,
+  files: Record<string, string | Buffer>,
+  result: object = {},
+): Promise<Artifact> {
+  const { job_id } = await forge.user.submit(type, body);
+  const job = await worker.take();
+  for (const [path, content] of Object.entries(files)) {
+    expect(await worker.upload(job, path, content)).toBe(201);
+  }
+  await worker.complete(job, { result, artifacts_uri: null });
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
+  return await artifactOf(forge.user, job_id);
+}
+
+/** Uploads a dataset; its id. */
+async function upload(tenant: ApiClient): Promise<string> {
+  const response = await fetch(`${tenant.baseUrl}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": tenant.key, "content-type": "application/x-ndjson" },
+    body: ROWS,
+  });
+  return ((await response.json()) as Artifact).artifact_id;
+}
+
+const get = (id: string, rest = ""): Promise<Artifact> =>
+  forge.user.get<Artifact>(`/api/artifacts/${id}${rest}`);
+
+const remove = (id: string): Promise<{ status: number; body: unknown }> =>
+  forge.user.call("DELETE", `/api/artifacts/${id}`);
+
+const folderOf = (artifact: Artifact): string =>
+  join(forge.stack.storeDir, artifact.uri.replace("forge://", ""));
+
+describe("a manifest", () => {
+  test("has what was measured, and lists what the worker said against it", async () => {
+    const { manifest } = await make(
+      "audit",
+      AUDIT,
+      { "scored.jsonl": ROWS, "notes/read me.txt": "" },
+      {
+        num_rows: 4_000_000,
+        schema: { columns: [{ name: "a", dtype: "int32" }] },
+        quality: { clarity_mean: "high", correctness_mean: 0.5, educational_mean: null, own: [1] },
+        dataset_uri: "forge://artifacts/datasets/ds_of_another/scored.jsonl",
+        git_commit: 7,
+      },
+    );
+    expect(faultsOfManifest(manifest)).toEqual([]);
+    const columns = [
+      { name: "a", dtype: "int64" },
+      { name: "b", dtype: "string" },
+    ];
+    expect(manifest).toMatchObject({
+      num_rows: 3,
+      schema: { columns },
+      quality: { correctness_mean: 0.5, own: [1] },
+      git_commit: null,
+      verified: true,
+      measured: ["files", "num_rows", "schema", "cost_estimate_usd"],
+      files: [
+        { path: "notes/read me.txt", size_bytes: 0, sha256: sha256("") },
+        { path: "scored.jsonl", size_bytes: ROWS.length, sha256: sha256(ROWS) },
+      ],
+    });
+    expect(manifest.contradictions.map(({ field, claimed }) => [field, claimed])).toEqual([
+      ["dataset_uri", "forge://artifacts/datasets/ds_of_another/scored.jsonl"],
+      ["num_rows", 4_000_000],
+      ["schema", { columns: [{ name: "a", dtype: "int32" }] }],
+      ["quality.clarity_mean", "high"],
+      ["git_commit", 7],
+    ]);
+  });
+
+  test("of an honest worker lists nothing; a table that is none is said", async () => {
+    const honest = await make("audit", AUDIT, { "scored.csv": "a,b\n1,2\n" }, { num_rows: 1 });
+    expect(honest.manifest).toMatchObject({ num_rows: 1, contradictions: [] });
+    const { manifest } = await make("audit", AUDIT, { "scored.parquet": "PAR1 not at all PAR1" });
+    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifest).toMatchObject({
+      num_rows: 0,
+      contradictions: [
+        { field: "files.scored.parquet", measured: expect.stringMatching(/footer/) },
+      ],
+    });
+  });
+
+  test("of a worker whose files nobody sees claims, and is not verified", async () => {
+    const { manifest } = await make(
+      "train",
+      { dataset_id: "d", model: "m", params: { lr: 0.1 } },
+      {},
+      {
+        parameter_count: 10,
+        architecture: "transformer",
+        training_steps: -1,
+      },
+    );
+    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifest).toMatchObject({
+      verified: false,
+      files: [],
+      parameter_count: 10,
+      training_steps: null,
+      training_epochs: 3,
+      lr: 0.1,
+      contradictions: [{ field: "training_steps", claimed: -1, measured: null }],
+    });
+  });
+
+  test("its files follow the id that the worker gave it, and are what was uploaded last", async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    await worker.upload(job, "scored.jsonl", "{}\n");
+    await worker.upload(job, "scored.jsonl", ROWS);
+    await worker.upload(job, "deep/folder/x.bin", "x");
+    await worker.complete(job, { result: { dataset_id: "my-own.name" }, artifacts_uri: null });
+    await untilEnded(forge.user, job_id);
+    const artifact = await get("my-own.name");
+    expect(artifact.manifest).toMatchObject({
+      num_rows: 3,
+      files: [{ path: "deep/folder/x.bin" }, { path: "scored.jsonl", sha256: sha256(ROWS) }],
+    });
+    const { bytes } = await download(forge.user, "/api/artifacts/my-own.name/files/scored.jsonl");
+    expect(bytes.toString()).toBe(ROWS);
+    const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
+    await waitFor("the minted folder to go", () => {
+      return !readdirSync(datasets).includes(String(job.output_ids.dataset_id));
+    });
+  });
+
+  test("its name is the control plane's, however it is written", async () => {
+    await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    for (const path of ["manifest.json", "MANIFEST.json", "Manifest.JSON"]) {
+      expect(await worker.upload(job, path, "{}")).toBe(400);
+    }
+    expect(await worker.upload(job, "below/manifest.json", "{}")).toBe(201);
+    await worker.complete(job);
+    await untilEnded(forge.user, job.job_id);
+  });
+});
+
+test.each([
+  ["a text that is cut in the middle of a pair", "generate", { num_rows: "😀".repeat(700) }],
+  ["numbers that are none", "evaluate", { scores: { x: "😀".repeat(600), toString: 1 } }],
+  [
+    "names that every object has",
+    "audit",
+    { num_rows: 9, quality: { constructor: 1, toString: {} } },
+  ],
+  [
+    "values of every wrong kind",
+    "audit",
+    { schema: [1], num_rows: {}, git_commit: [], quality: 7 },
+  ],
+  ["a URI that is none", "audit", { dataset_uri: "forge://%ff", num_rows: -1e308 }],
+])("%s keeps no job from its end", async (_what, type, result) => {
+  const bodies: Record<string, object> = {
+    generate: { task: "t", size: 3, teacher: "t" },
+    audit: AUDIT,
+    evaluate: { checkpoint_id: "c" },
+  };
+  const { manifest } = await make(type, bodies[type] ?? {}, { "raw.jsonl": ROWS }, result);
+  expect(faultsOfManifest(manifest)).toEqual([]);
+  expect(manifest.contradictions).not.toEqual([]);
+});
+
+test("columns that no manifest can name make an unreadable table, not a job without end", async () => {
+  const many = Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`c${n}`, 1]));
+  for (const row of [{ "a\u0000b": 1 }, many]) {
+    const { manifest } = await make("audit", AUDIT, { "scored.jsonl": JSON.stringify(row) });
+    expect(faultsOfManifest(manifest)).toEqual([]);
+    expect(manifest).toMatchObject({
+      num_rows: 0,
+      contradictions: [{ field: "files.scored.jsonl", claimed: "a table" }],
+    });
+  }
+});
+
+test("an id that was minted for another attempt is not to be had", async () => {
+  const first = await forge.user.submit("audit", AUDIT);
+  const lost = await worker.take();
+  await worker.upload(lost, "scored.jsonl", ROWS);
+  await worker.fail(lost);
+  await untilEnded(forge.user, first.job_id);
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await worker.complete(await worker.take(), {
+    result: { dataset_id: lost.output_ids.dataset_id },
+  });
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({
+    status: "failed",
+    error_code: "artifact_conflict",
+  });
+});
+
+test("what an attempt that lost has left never shows, and is swept", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const lost = await worker.take();
+  await worker.upload(lost, "scored.jsonl", "{}\n");
+  await worker.fail(lost, { retryable: true });
+  expect(await worker.upload(lost, "late.jsonl", "{}\n")).toBe(409);
+  const won = await worker.take();
+  await worker.upload(won, "scored.jsonl", ROWS);
+  await worker.complete(won);
+  await untilEnded(forge.user, job_id);
+  const { manifest } = await artifactOf(forge.user, job_id);
+  expect(manifest).toMatchObject({ attempt: 2, num_rows: 3, files: [{ path: "scored.jsonl" }] });
+  const minted = (job: HandedJob): string => String(job.output_ids.dataset_id);
+  expect((await forge.user.call("GET", `/api/artifacts/${minted(lost)}`)).status).toBe(404);
+  const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
+  await waitFor("the lost folder to go", () => !readdirSync(datasets).includes(minted(lost)));
+  expect(readdirSync(datasets)).toContain(minted(won));
+});
+
+test("a file that is being put in its place is waited for, and is what is there then", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  await worker.upload(job, "scored.jsonl", "{}\n");
+  // As a server has it that is about to move another upload of the file there.
+  await execute(
+    forge.ctx.pool,
+    `update attempt_files set sha256 = null, movers = 1, moving_until = now() + interval '1 hour'
+     where job_id = $1`,
+    [job_id],
+  );
+  await worker.complete(job, { artifacts_uri: null });
+  await untilPutOff(forge, job_id);
+  expect((await forge.user.job(job_id)).status).toBe("running");
+  const folder = join(
+    forge.stack.storeDir,
+    "artifacts/datasets",
+    String(job.output_ids.dataset_id),
+  );
+  writeFileSync(join(folder, "scored.jsonl"), ROWS);
+  await execute(forge.ctx.pool, "update attempt_files set movers = 0 where job_id = $1", [job_id]);
+  await untilEnded(forge.user, job_id);
+  expect((await artifactOf(forge.user, job_id)).manifest).toMatchObject({
+    num_rows: 3,
+    files: [{ path: "scored.jsonl", sha256: sha256(ROWS) }],
+  });
+});
+
+test("what the attempts of a failed job have left is swept", async () => {
+  await forge.user.submit("train", { dataset_id: "d", model: "m" });
+  const job = await worker.take();
+  await worker.upload(job, "model.pt", "half");
+  await worker.fail(job);
+  await untilEnded(forge.user, job.job_id);
+  const folder = join(forge.stack.storeDir, "artifacts", "checkpoints");
+  await waitFor("it to go", () => {
+    return !existsSync(join(folder, String(job.output_ids.checkpoint_id)));
+  });
+});
+
+test("a lineage is the whole way there and on, and nobody else's", async () => {
+  const raw = await make(
+    "generate",
+    { task: "t", size: 3, teacher: "some-teacher" },
+    { "raw.jsonl": ROWS },
+  );
+  const scored = await make(
+    "audit",
+    { dataset_uri: `${raw.uri}raw.jsonl` },
+    { "scored.jsonl": ROWS },
+  );
+  const aside = await make("audit", { dataset_uri: raw.uri }, { "scored.jsonl": ROWS });
+  const model = await make(
+    "train",
+    { dataset_id: scored.artifact_id, model: "base-model" },
+    { "model.pt": "weights" },
+  );
+  const tuned = await make(
+    "train",
+    { dataset_uri: "s3://team/more.jsonl", model: model.artifact_id },
+    { "model.pt": "weights" },
+  );
+  expect(model.manifest).toMatchObject({ training_data: [scored.artifact_id] });
+  const lineage = await forge.user.get<Lineage>(`/api/artifacts/${scored.artifact_id}/lineage`);
+  const ids = [raw, scored, model, tuned].map((artifact) => artifact.artifact_id);
+  const artifacts = lineage.nodes.filter(({ type }) => type === "artifact");
+  expect(artifacts.map(({ id }) => id)).toEqual(ids);
+  expect(ids).not.toContain(aside.artifact_id);
+  const externals = lineage.nodes.filter(({ type }) => type === "external");
+  expect(externals.map(({ id }) => id).sort()).toEqual([
+    "base-model",
+    "s3://team/more.jsonl",
+    "some-teacher",
+  ]);
+  const jobs = lineage.nodes.filter(({ type }) => type === "job");
+  expect(jobs.map(({ kind }) => kind)).toEqual(["generate", "audit", "train", "train"]);
+  const jobOf = (at: number): string => String(jobs[at]?.id);
+  expect(lineage.edges).toEqual(
+    expect.arrayContaining([
+      { from: jobOf(0), to: ids[0], relation: "output" },
+      { from: ids[0], to: jobOf(1), relation: "input" },
+      { from: ids[1], to: jobOf(2), relation: "input" },
+      { from: ids[2], to: jobOf(3), relation: "input" },
+      { from: "some-teacher", to: jobOf(0), relation: "input" },
+    ]),
+  );
+  expect(lineage.truncated).toBe(false);
+  const { user: other } = await createTenant(forge, "lineage");
+  const path = `/api/artifacts/${scored.artifact_id}/lineage`;
+  expect((await other.call("GET", path)).status).toBe(404);
+});
+
+describe("an artifact goes", () => {
+  test("when nothing depends on it, and leaves a tombstone", async () => {
+    const raw = await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS });
+    const scored = await make("audit", { dataset_uri: raw.uri }, { "scored.jsonl": ROWS });
+    expect(await remove(raw.artifact_id)).toMatchObject({
+      status: 409,
+      body: {
+        error: {
+          code: "artifact_in_use",
+          details: { dependents: [{ type: "artifact", id: scored.artifact_id }] },
+        },
+      },
+    });
+    expect(await remove(scored.artifact_id)).toMatchObject({ status: 200 });
+    const first = await remove(raw.artifact_id);
+    expect(first).toMatchObject({ status: 200, body: { deleted_at: expect.any(String) } });
+    expect((await remove(raw.artifact_id)).body).toEqual(first.body);
+    await waitFor("the bytes to go", () => !existsSync(folderOf(raw)));
+    expect((await get(raw.artifact_id)).manifest).toEqual(raw.manifest);
+    for (const rest of ["/files/raw.jsonl", "/archive"]) {
+      const gone = await forge.user.call("GET", `/api/artifacts/${raw.artifact_id}${rest}`);
+      expect(gone).toMatchObject({ status: 410, body: { error: { code: "artifact_deleted" } } });
+    }
+    const list = (query: string): Promise<{ artifacts: Artifact[] }> =>
+      forge.user.get(`/api/artifacts?${query}`);
+    const ids = async (query: string): Promise<string[]> =>
+      (await list(query)).artifacts.map(({ artifact_id }) => artifact_id);
+    expect(await ids("kind=raw_dataset")).not.toContain(raw.artifact_id);
+    expect(await ids("kind=raw_dataset&deleted=true")).toContain(raw.artifact_id);
+    const { nodes } = await forge.user.get<Lineage>(`/api/artifacts/${scored.artifact_id}/lineage`);
+    expect(nodes).toContainEqual(
+      expect.objectContaining({ id: raw.artifact_id, deleted_at: expect.any(String) }),
+    );
+    const unresolved = await forge.user.post<{ job_id: string; warnings: unknown[] }>(
+      "/api/jobs/train",
+      { dataset_id: raw.artifact_id, model: "m" },
+    );
+    expect(unresolved.warnings).toMatchObject([{ code: "unresolved_reference" }]);
+    await worker.complete(await worker.take());
+    await untilEnded(forge.user, unresolved.job_id);
+  });
+
+  test("not while a job under way names it, nor by another tenant's word", async () => {
+    const raw = await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS });
+    const { job_id } = await forge.user.submit("audit", { dataset_uri: `${raw.uri}raw.jsonl` });
+    expect(await remove(raw.artifact_id)).toMatchObject({
+      status: 409,
+      body: { error: { details: { dependents: [{ type: "job", id: job_id }] } } },
+    });
+    await worker.fail(await worker.take());
+    await untilEnded(forge.user, job_id);
+    const { user: other } = await createTenant(forge, "deleter");
+    expect((await other.call("DELETE", `/api/artifacts/${raw.artifact_id}`)).status).toBe(404);
+    expect((await remove(raw.artifact_id)).status).toBe(200);
+  });
+
+  test("not as a live deployment", async () => {
+    const deployed = await make(
+      "deploy",
+      { checkpoint_id: "c" },
+      { "config.json": "{}" },
+      {
+        inference_url: "http://box:1/v1",
+      },
+    );
+    expect(faultsOfManifest(deployed.manifest)).toEqual([]);
+    expect(await remove(deployed.artifact_id)).toMatchObject({
+      status: 409,
+      body: { error: { code: "deployment_active" } },
+    });
+  });
+
+  test("by its tenant's rules, and no other's", async () => {
+    const [old, used, young] = [
+      await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS }),
+      await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS }),
+      await make("generate", { task: "t", size: 3, teacher: "t" }, { "raw.jsonl": ROWS }),
+    ];
+    const kept = await make("audit", { dataset_uri: used.uri }, { "scored.jsonl": ROWS });
+    await execute(
+      forge.ctx.pool,
+      "update artifacts set created_at = now() - interval '31 days' where artifact_id = any($1)",
+      [[old.artifact_id, used.artifact_id, kept.artifact_id]],
+    );
+    const { user: other } = await createTenant(forge, "rules");
+    const rules = { rules: [{ kind: "raw_dataset", keep_days: 30 }] };
+    const theirs = await upload(other);
+    await execute(
+      forge.ctx.pool,
+      "update artifacts set created_at = now() - interval '31 days' where artifact_id = $1",
+      [theirs],
+    );
+    // More than one page of them, all of one moment.
+    await execute(
+      forge.ctx.pool,
+      `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by, created_at,
+                              size_bytes, manifest, registered_at)
+       select artifact_id || '-' || n, user_id, artifact_type, kind, uri, created_by, created_at,
+              size_bytes, manifest, registered_at
+       from artifacts cross join generate_series(1, 250) as n where artifact_id = $1`,
+      [theirs],
+    );
+    await other.call("PUT", "/api/retention", rules);
+    await waitFor("theirs to go, and their bytes", async () => {
+      const left = await all(
+        forge.ctx.pool,
+        "select from artifacts where user_id = 'rules' and bytes_removed_at is null",
+      );
+      return left.length === 0;
+    });
+    expect((await get(old.artifact_id)).deleted_at).toBeNull();
+    expect(await forge.user.call("PUT", "/api/retention", rules)).toMatchObject({
+      status: 200,
+      body: rules,
+    });
+    await waitFor(
+      "the old one to go",
+      async () => (await get(old.artifact_id)).deleted_at !== null,
+    );
+    for (const { artifact_id: id } of [used, young, kept]) {
+      expect((await get(id)).deleted_at).toBeNull();
+    }
+    const twice = { rules: [...rules.rules, ...rules.rules] };
+    expect((await forge.user.call("PUT", "/api/retention", twice)).status).toBe(400);
+    await forge.user.call("PUT", "/api/retention", { rules: [] });
+    expect(await forge.user.get("/api/retention")).toEqual({ rules: [] });
+  });
+});
+
+test("storage is what is there now, and for how long it was", async () => {
+  const { user: tenant } = await createTenant(forge, "storage");
+  const id = await upload(tenant);
+  interface Usage {
+    total_bytes: number;
+    artifacts: number;
+    gb_months: number;
+    by_kind: Record<string, unknown>;
+  }
+  const usage = await tenant.get<Usage>("/api/storage?period=2020-02");
+  expect(usage).toMatchObject({ artifacts: 0, gb_months: 0 });
+  // One that was there for half of a past February, of 29 days.
+  await execute(
+    forge.ctx.pool,
+    `update artifacts set created_at = '2020-01-15', deleted_at = '2020-02-15T12:00:00Z',
+            deleted_by = 'me', size_bytes = 2e9 where artifact_id = $1`,
+    [id],
+  );
+  const past = await tenant.get<Usage>("/api/storage?period=2020-02");
+  expect(past.gb_months).toBeCloseTo(1, 9);
+  expect((await tenant.get<Usage>("/api/storage?period=2020-01")).gb_months).toBeCloseTo(
+    34 / 31,
+    9,
+  );
+  expect(await tenant.get<Usage>("/api/storage")).toMatchObject({ total_bytes: 0, artifacts: 0 });
+});
+
+test("a download is the file, a range of it, or all of them as an archive", async () => {
+  const big = Buffer.alloc(3_000_000, "0123456789");
+  const { artifact_id: id } = await make(
+    "train",
+    { dataset_id: "d", model: "m" },
+    {
+      "model.pt": big,
+      "tokenizer/vocab.txt": "words",
+      "tokenizer/empty": "",
+    },
+  );
+  const file = `/api/artifacts/${id}/files/model.pt`;
+  const whole = await download(forge.user, file);
+  expect(whole.headers.get("x-checksum-sha256")).toBe(sha256(big));
+  expect(whole.bytes.equals(big)).toBe(true);
+  const part = await download(forge.user, file, { range: "bytes=1000000-1000004" });
+  expect([part.status, part.bytes.toString()]).toEqual([206, "01234"]);
+  // A local store gives no addresses: then it is read through us.
+  expect((await download(forge.user, `${file}?signed=true`)).status).toBe(200);
+  const own = await download(forge.user, `/api/artifacts/${id}/files/manifest.json`);
+  expect(JSON.parse(own.bytes.toString())).toEqual((await get(id)).manifest);
+  const archive = await download(forge.user, `/api/artifacts/${id}/archive`);
+  expect(archive.headers.get("content-type")).toBe("application/x-tar");
+  const folder = mkdtempSync(join(tmpdir(), "forge-archive-"));
+  try {
+    writeFileSync(join(folder, "a.tar"), archive.bytes);
+    execFileSync("tar", ["-xf", "a.tar"], { cwd: folder });
+    expect(readFileSync(join(folder, id, "model.pt")).equals(big)).toBe(true);
+    expect(readdirSync(join(folder, id), { recursive: true }).sort()).toEqual([
+      "manifest.json",
+      "model.pt",
+      "tokenizer",
+      "tokenizer/empty",
+      "tokenizer/vocab.txt",
+    ]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+test("an archive of an artifact that is not whole any more breaks off", async () => {
+  const artifact = await make(
+    "train",
+    { dataset_id: "d", model: "m" },
+    { "model.pt": "x".repeat(5_000) },
+  );
+  const file = join(folderOf(artifact), "model.pt");
+  const bytes = readFileSync(file);
+  for (const broken of [() => writeFileSync(file, "short"), () => rmSync(file)]) {
+    broken();
+    const path = `/api/artifacts/${artifact.artifact_id}/archive`;
+    await expect(download(forge.user, path)).rejects.toThrow();
+  }
+  writeFileSync(file, bytes);
+  // Nobody else notices.
+  expect(forge.stack.server?.alive).toBe(true);
+  expect((await forge.user.call("GET", "/readyz")).status).toBe(200);
+});

@@ -1,0 +1,298 @@
+import { closeMonths } from "../../infra/billing/close-months";
+import { all, execute, maybeOne } from "../../infra/database/pool";
+import { billed, readRecord, readSummary, recomputeCheck } from "../support/billing";
+import { type Deployment, deploy, servingWorker } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { ServingWorker } from "../support/serving-worker";
+import { createTenant, type Tenant } from "../support/tenants";
+
+/**
+ * Months, prices that change, and what is kept in them. The database and the server live in a time zone
+ * that changes its clocks: nothing may show of it.
+ */
+let forge: Forge;
+let serving: ServingWorker;
+
+const ZONE = "America/New_York";
+
+beforeAll(async () => {
+  forge = await startForge({ TZ: ZONE });
+  const { database } = (await maybeOne<{ database: string }>(
+    forge.ctx.pool,
+    "select current_database() as database",
+  )) ?? { database: "" };
+  await forge.ctx.pool.query(`alter database "${database}" set timezone = '${ZONE}'`);
+  // Whoever connects from now on has it: the server anew, and this test.
+  await forge.stack.server?.stop();
+  await forge.stack.startServer();
+  await all(
+    forge.ctx.pool,
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'forge' and state = 'idle'",
+  ).catch(() => undefined);
+  serving = await servingWorker(forge, "serving");
+});
+
+afterAll(async () => {
+  await serving?.die();
+  await forge?.stop();
+});
+
+/** As if it had begun then. */
+async function deployedSince(at: string, api = forge.user): Promise<Deployment> {
+  const one = await deploy(api);
+  await execute(forge.ctx.pool, "update deployments set active_at = $2 where deployment_id = $1", [
+    one.deployment_id,
+    at,
+  ]);
+  return one;
+}
+
+const linesOf = async (jobId: string): Promise<Record<string, number>> => {
+  const rows = await all<{ month: string; cost_usd: number }>(
+    forge.ctx.pool,
+    `select to_char(month, 'YYYY-MM') as month, cost_usd from billing_lines
+     where job_id = $1 order by 1`,
+    [jobId],
+  );
+  return Object.fromEntries(rows.map(({ month, cost_usd }) => [month, cost_usd]));
+};
+
+const daysOf = async (jobId: string): Promise<number> =>
+  (await readRecord(forge.user, jobId)).metrics.deployment_lifetime_days ?? 0;
+
+const micros = (usd: number): number => Math.round(usd * 1e6);
+const sumOf = (amounts: number[]): number =>
+  amounts.reduce((sum, usd) => sum + micros(usd), 0) / 1e6;
+
+test("a deployment is borne by the months that it lived in, leap day and clock changes included", async () => {
+  const one = await deployedSince("2024-01-16T12:00:00Z");
+  const thisMonth = (await readSummary(forge.user)).period;
+
+  // Before its months are closed they accrue.
+  expect((await readSummary(forge.user, "2024-02")).accruing_usd).toBe(1.933334);
+  expect((await readSummary(forge.user, "2023-12")).accruing_usd).toBe(0);
+  while ((await closeMonths(forge.ctx)) > 0);
+  const closed = await linesOf(one.job_id);
+  // 15.5 days of January, 29 of February, 31 of March, whose clocks go forward.
+  expect(closed).toMatchObject({ "2024-01": 1.033333, "2024-02": 1.933334, "2024-03": 2.066666 });
+  expect(closed).toMatchObject({ "2024-11": 2, "2025-02": expect.any(Number) });
+  expect(closed[thisMonth]).toBeUndefined();
+
+  const february = await readSummary(forge.user, "2024-02");
+  expect(february).toMatchObject({
+    total_cost_usd: 1.933334,
+    accruing_usd: 0,
+    forecast_usd: 1.933334,
+  });
+  const live = await readSummary(forge.user);
+  expect(live.by_job_type).toEqual({ deploy: 0 });
+  expect(live.accruing_usd).toBeGreaterThan(0);
+  expect(live.forecast_usd).toBeGreaterThanOrEqual(live.accruing_usd);
+  expect(await readRecord(forge.user, one.job_id)).toMatchObject({ state: "accruing" });
+
+  // Its stop writes the rest, and changes nothing that is written.
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+  const stopped = await linesOf(one.job_id);
+  expect(stopped).toMatchObject(closed);
+  const record = await readRecord(forge.user, one.job_id);
+  expect(record.state).toBe("final");
+  expect(sumOf(Object.values(stopped))).toBe(record.total_cost_usd);
+  expect(record.total_cost_usd).toBeCloseTo(((await daysOf(one.job_id)) / 30) * 2, 6);
+  expect(await readSummary(forge.user, "2024-02")).toMatchObject({ total_cost_usd: 1.933334 });
+  const now = await readSummary(forge.user);
+  expect(now).toMatchObject({ accruing_usd: 0, by_job_type: { deploy: stopped[thisMonth] } });
+  expect(await closeMonths(forge.ctx)).toBe(0);
+});
+
+test("one that is stopped before its months are closed bears the same", async () => {
+  const one = await deployedSince("2024-01-16T12:00:00Z");
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+  expect(await linesOf(one.job_id)).toMatchObject({ "2024-01": 1.033333, "2024-02": 1.933334 });
+  const record = await readRecord(forge.user, one.job_id);
+  expect(sumOf(Object.values(await linesOf(one.job_id)))).toBe(record.total_cost_usd);
+});
+
+test("months that are closed by many at once, while it is stopped, are written once", async () => {
+  const one = await deployedSince("2025-12-31T23:59:59Z");
+  await Promise.all([
+    ...Array.from({ length: 8 }, () => closeMonths(forge.ctx)),
+    forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {}),
+    closeMonths(forge.ctx),
+  ]);
+  const lines = await linesOf(one.job_id);
+  expect(lines).toMatchObject({ "2025-12": 0.000001, "2026-01": 2.066666 });
+  const record = await readRecord(forge.user, one.job_id);
+  expect(sumOf(Object.values(lines))).toBe(record.total_cost_usd);
+});
+
+describe("rate cards", () => {
+  let tenant: Tenant;
+
+  beforeAll(async () => {
+    tenant = await createTenant(forge, "research");
+  });
+
+  const ours = async (id: string) => {
+    const worker = tenant.worker(id);
+    await worker.register({ name: "NVIDIA H100", memory_gb: 80 });
+    return { user: tenant.user, worker };
+  };
+
+  const newCard = (prices: object, more: object = {}) =>
+    forge.admin.call<Record<string, unknown> & { error: object }>("POST", "/api/admin/rate-cards", {
+      name: "research",
+      prices: {
+        ...{ basis: "metered", gpuHour: { default: "2.50", h100: "4" }, inputPer1mTokens: "10.00" },
+        ...{ outputPer1mTokens: "30.00", storagePerGbMonth: "1000", deployPerMonth: "3" },
+        ...prices,
+      },
+      ...more,
+    });
+
+  test("have versions, from a date on; a job keeps the one it was submitted under", async () => {
+    expect(await newCard({})).toMatchObject({ status: 201, body: { version: 1 } });
+    const assign = (body: object) =>
+      forge.admin.call("PUT", "/api/admin/users/research/rate-card", body);
+    expect((await assign({ rate_card: "none-such" })).status).toBe(404);
+    expect((await assign({ rate_card: "research" })).status).toBe(200);
+    expect(await tenant.user.get("/api/billing/rates")).toMatchObject({
+      ...{
+        rate_card: "research",
+        version: 1,
+        basis: "metered",
+        gpu_hour: { default: 2.5, h100: 4 },
+      },
+      ...{ storage_per_gb_month: 1000, generation_per_1m_tokens: 0 },
+    });
+
+    const { user, worker } = await ours("priced");
+    const { job_id } = await user.submit("audit", AUDIT);
+    const job = await worker.take();
+    // Twice as dear from now on, and for nothing from next year on.
+    expect(await newCard({ outputPer1mTokens: "60" })).toMatchObject({ body: { version: 2 } });
+    const future = { effective_from: "2099-01-01T00:00:00Z" };
+    expect(await newCard({ outputPer1mTokens: "0" }, future)).toMatchObject({
+      body: { version: 3 },
+    });
+    const used = { tokens_used: 3_000, tokens_generated: 1_000, gpu_hours: 0 };
+    // Each number within its bounds, and 30 billion USD together.
+    expect(await worker.complete(job, { metrics: { output_tokens: 1e15 } })).toMatchObject({
+      ...{ status: 400, body: { error: { code: "invalid_request", param: "metrics" } } },
+    });
+    await worker.complete(job, { metrics: used });
+    await untilEnded(user, job_id);
+    const record = await readRecord(user, job_id);
+    expect(record).toMatchObject({
+      rate_card: "research",
+      rate_card_version: 1,
+      total_cost_usd: 0.05,
+    });
+    expect(record.cost_breakdown).toMatchObject({
+      input_tokens: 0.02,
+      output_tokens: 0.03,
+      audit: 0,
+    });
+    const next = await billed(forge, { user, worker }, ["audit", AUDIT], used);
+    expect(next).toMatchObject({ rate_card_version: 2, total_cost_usd: 0.08 });
+    const train: [string, object] = ["train", { dataset_id: "d", model: "m" }];
+    const trained = await billed(forge, { user, worker }, train, { gpu_hours: 1 }, 1);
+    expect(trained).toMatchObject({ total_cost_usd: 4, cost_breakdown: { gpu: 4 } });
+  });
+
+  test("never change the past", async () => {
+    const past = await newCard({}, { effective_from: "2020-01-01T00:00:00Z" });
+    expect(past).toMatchObject({ status: 409, body: { error: { param: "effective_from" } } });
+    // What was announced for 2099 is taken back by the next version, from 2098 on.
+    const taken = await newCard({}, { effective_from: "2098-01-01T00:00:00Z" });
+    expect(taken).toMatchObject({ status: 201, body: { version: 4 } });
+    expect(await tenant.user.get("/api/billing/rates")).toMatchObject({ version: 2 });
+    for (const prices of [{ gpuHour: {} }, { inputPer1mTokens: "-1" }, { inputPer1mTokens: 3 }]) {
+      const param = `prices.${Object.keys(prices)[0]}`;
+      const { status, body } = await newCard(prices);
+      expect([status, body.error]).toEqual([400, expect.objectContaining({ param })]);
+    }
+    const { entries } = await forge.admin.get<{ entries: { action: string; subject: string }[] }>(
+      "/api/audit",
+    );
+    expect(entries.map(({ action, subject }) => [action, subject])).toEqual([
+      ["rate_card_added", "research:4"],
+      ["rate_card_added", "research:3"],
+      ["rate_card_added", "research:2"],
+      ["rate_card_assigned", "research"],
+      ["rate_card_added", "research:1"],
+    ]);
+  });
+
+  test("with a price for storage bill what is kept, for as long as it is", async () => {
+    const body = Buffer.alloc(2_000_000, "{}\n");
+    const upload = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+      method: "POST",
+      headers: { "x-service-api-key": tenant.user.key, "content-type": "application/x-ndjson" },
+      body,
+    });
+    expect(upload.status).toBe(201);
+    const { artifact_id: id } = (await upload.json()) as { artifact_id: string };
+    // As if it had been there since the middle of February 2024, and the card too.
+    const { pool } = forge.ctx;
+    await execute(pool, "delete from storage_changes where user_id = 'research'");
+    const since =
+      "update artifacts set registered_at = null, manifest = null where artifact_id = $1";
+    const manifest = await maybeOne<{ manifest: object }>(
+      pool,
+      "select manifest from artifacts where artifact_id = $1",
+      [id],
+    );
+    await execute(pool, since, [id]);
+    await execute(
+      pool,
+      `update artifacts set created_at = '2024-02-15T12:00:00Z', registered_at = now(), manifest = $2
+       where artifact_id = $1`,
+      [id, manifest?.manifest],
+    );
+    const backdate = async (table: string) =>
+      await execute(
+        pool,
+        `update ${table} set effective_from = '2024-01-01' where effective_from < now()
+           and ${table === "rate_cards" ? "name = 'research' and version = 2" : "user_id = 'research'"}`,
+      );
+    await backdate("rate_cards");
+    await backdate("tenant_rate_cards");
+
+    const plain = async (period: string): Promise<number> =>
+      (await tenant.user.get<{ gb_months: number }>(`/api/storage?period=${period}`)).gb_months;
+    for (const period of ["2024-01", "2024-02", "2024-03", undefined]) {
+      const summary = await readSummary(tenant.user, period);
+      const artifacts = period === undefined ? 7 : 9;
+      expect(summary.storage.gb_months).toBeCloseTo(await plain(summary.period), artifacts);
+    }
+    // Half of February's 29 days, of 2 MB at 1,000 USD a GB-month.
+    expect((await readSummary(tenant.user, "2024-02")).storage.amount_usd).toBe(1);
+    expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
+
+    while ((await closeMonths(forge.ctx)) > 0);
+    const march = await readSummary(tenant.user, "2024-03");
+    expect(march).toMatchObject({ storage: { amount_usd: 2 }, total_cost_usd: 0 });
+    expect(march.estimated_invoice).toMatchObject({
+      ...{ total_usd: 2, lines: [{ kind: "storage", job_type: null, amount_usd: 2 }] },
+    });
+    // What is closed stays, whatever becomes of the artifact and the prices.
+    await forge.ctx.pool.query("update storage_changes set bytes = 0, byte_seconds = 0");
+    expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
+    // Those who pay by work pay nothing for it.
+    expect((await readSummary(forge.user)).storage.amount_usd).toBe(0);
+  });
+});
+
+test("the operator's check finds no difference, and finds one that is made", async () => {
+  expect((await recomputeCheck(forge)).code).toBe(0);
+  await forge.ctx.pool.query(
+    "update billing_totals set cost_usd = cost_usd + 1 where month = '2024-02-01' and dimension = 'job_type'",
+  );
+  const found = await recomputeCheck(forge);
+  expect([found.code, found.stdout]).toEqual([
+    1,
+    expect.stringContaining('total of local, 2024-02, job_type "deploy"'),
+  ]);
+  expect((await recomputeCheck(forge, "--rebuild-totals")).code).toBe(0);
+});

@@ -1,0 +1,356 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import { text } from "node:stream/consumers";
+import { waitFor } from "../../dev/stack/wait";
+import { execute } from "../../infra/database/pool";
+import { type Deployment, deploy, servingWorker } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import type { ModelServer } from "../support/model-server";
+import type { ServingWorker } from "../support/serving-worker";
+import { createTenant } from "../support/tenants";
+
+/** The stable address of a deployed model: what passes, what doesn't, and in which pieces. */
+let forge: Forge;
+let worker: ServingWorker;
+let model: ModelServer;
+let deployment: Deployment;
+const MAX_BODY = 4 * 1024 * 1024;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_PROXY_MAX_BODY_BYTES: String(MAX_BODY),
+    FORGE_PROXY_TIMEOUT_S: "2",
+    FORGE_HEARTBEAT_TIMEOUT_S: "600",
+  });
+  worker = await servingWorker(forge, "box");
+  deployment = await deploy(forge.user);
+  const [served] = worker.served.values();
+  if (!served) throw new Error("nothing is served");
+  model = served;
+});
+
+const byDefault = (): ModelServer["answering"] => (request, response) => {
+  request.resume();
+  response.end("{}");
+};
+
+afterEach(() => {
+  model.answering = byDefault();
+  model.requests.length = 0;
+});
+
+afterAll(async () => {
+  await worker?.die();
+  await forge?.stop();
+});
+
+interface Asked {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+async function ask(path: string, init: RequestInit & { duplex?: "half" } = {}): Promise<Asked> {
+  const response = await fetch(`${forge.stack.apiUrl}${deployment.url}${path}`, {
+    redirect: "manual",
+    ...init,
+    headers: { "x-service-api-key": forge.user.key, ...init.headers },
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+const codeOf = ({ text: body }: Asked): string =>
+  (JSON.parse(body) as { error: { code: string } }).error.code;
+
+/** By bare HTTP, piece by piece. */
+function open(method: string, path: string, headers: object = {}): ClientRequest {
+  return httpRequest(`${forge.stack.apiUrl}${path}`, {
+    method,
+    headers: { "x-service-api-key": forge.user.key, ...headers },
+  });
+}
+
+const answerTo = (request: ClientRequest): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    request.once("response", resolve).once("error", reject);
+  });
+
+test("method, path, query, body and status pass; key, cookies and hop-by-hop headers do not", async () => {
+  let body = "";
+  model.answering = async (request, response) => {
+    body = await text(request);
+    response.writeHead(418, {
+      "content-type": "text/html",
+      "set-cookie": "session=1",
+      "x-model": "m",
+      "access-control-allow-origin": "*",
+      "content-security-policy": "none",
+      location: "https://elsewhere.example/",
+      "keep-alive": "timeout=99",
+    });
+    response.end("<script>alert(1)</script>");
+  };
+  const asked = await ask("/chat/completions?x=%2F1&y", {
+    method: "POST",
+    headers: {
+      cookie: "a=b",
+      "content-type": "application/json",
+      "x-custom": "c",
+      "x-forwarded-for": "1.2.3.4",
+    },
+    body: '{"n": 1, "n": 2}',
+  });
+  expect(asked).toMatchObject({ status: 418, text: "<script>alert(1)</script>" });
+  expect(body).toBe('{"n": 1, "n": 2}');
+  const [sent] = model.requests;
+  expect(sent).toMatchObject({ method: "POST", url: "/v1/chat/completions?x=%2F1&y" });
+  expect(sent?.headers).toMatchObject({
+    "x-custom": "c",
+    "content-type": "application/json",
+    host: new URL(model.url).host,
+  });
+  for (const name of ["x-service-api-key", "authorization", "cookie", "x-forwarded-for"]) {
+    expect(sent?.headers[name]).toBeUndefined();
+  }
+  expect(JSON.stringify(sent?.rawHeaders)).not.toContain(forge.user.key);
+  for (const name of ["set-cookie", "location", "keep-alive", "access-control-allow-origin"]) {
+    if (name !== "keep-alive") expect(asked.headers.get(name)).toBeNull();
+  }
+  expect(asked.headers.get("x-model")).toBe("m");
+  expect(asked.headers.get("x-content-type-options")).toBe("nosniff");
+  expect(asked.headers.get("content-security-policy")).toContain("sandbox");
+});
+
+test("a key sent as bearer is ours too", async () => {
+  const response = await fetch(`${forge.stack.apiUrl}${deployment.url}/models`, {
+    headers: { authorization: `Bearer ${forge.user.key}` },
+  });
+  expect(response.status).toBe(200);
+  expect(model.requests[0]?.headers.authorization).toBeUndefined();
+});
+
+test("nobody without the tenant's key gets there, nor learns that it is there", async () => {
+  const { user: other } = await createTenant(forge, "stranger");
+  const refused = await other.call("GET", `${deployment.url}/models`);
+  const never = await other.call("GET", "/api/deployments/dep_never/v1/models");
+  expect([refused.status, never.status]).toEqual([404, 404]);
+  const keyless = await fetch(`${forge.stack.apiUrl}${deployment.url}/models`);
+  expect(keyless.status).toBe(403);
+  const bare = await forge.admin.call("GET", `${deployment.url.replace("/api", "")}/models`);
+  expect(bare.status).toBe(200);
+  expect(model.requests).toHaveLength(1);
+});
+
+test("tokens come one by one, as they are made", async () => {
+  let next: (token: string) => void = () => undefined;
+  model.answering = (request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.flushHeaders();
+    next = (token) => (token === "" ? response.end() : response.write(`data: ${token}\n\n`));
+  };
+  const request = open("POST", `${deployment.url}/chat/completions`);
+  request.end("{}");
+  const answer = await answerTo(request);
+  expect(answer.headers["content-type"]).toBe("text/event-stream");
+  for (const token of ["one", "two", "three"]) {
+    const piece = new Promise<Buffer>((resolve) => void answer.once("data", resolve));
+    next(token);
+    expect((await piece).toString()).toBe(`data: ${token}\n\n`);
+  }
+  next("");
+  await new Promise((resolve) => void answer.once("end", resolve));
+});
+
+test("a body streams there too: its first piece arrives before its last is sent", async () => {
+  const arrived: string[] = [];
+  model.answering = (request, response) => {
+    request.on("data", (piece: Buffer) => arrived.push(piece.toString()));
+    request.on("end", () => response.end("done"));
+  };
+  const request = open("POST", `${deployment.url}/audio`, { "content-type": "audio/wav" });
+  request.write("first");
+  await waitFor("the first piece", () => arrived.length === 1);
+  request.end("last");
+  expect(await text(await answerTo(request))).toBe("done");
+  expect(arrived.join("")).toBe("firstlast");
+  expect(model.requests[0]?.headers["transfer-encoding"]).toBe("chunked");
+});
+
+test("a server that does not read holds its client back", async () => {
+  let resume: () => void = () => undefined;
+  model.answering = (request, response) => {
+    request.pause();
+    resume = () => {
+      request.resume();
+      request.on("end", () => response.end("done"));
+    };
+  };
+  const request = open("POST", `${deployment.url}/slow`, { "content-length": MAX_BODY });
+  const answer = answerTo(request);
+  const piece = Buffer.alloc(64 * 1024);
+  let sent = 0;
+  const pump = (): void => {
+    while (sent < MAX_BODY) {
+      sent += piece.length;
+      if (!request.write(piece)) {
+        request.once("drain", pump);
+        return;
+      }
+    }
+    request.end();
+  };
+  pump();
+  await waitFor("the server to be asked", () => model.requests.length === 1);
+  resume();
+  expect(await text(await answer)).toBe("done");
+  expect(sent).toBe(MAX_BODY);
+});
+
+test("a client that leaves ends the request at the model", async () => {
+  let gone = false;
+  model.answering = (request, response) => {
+    request.resume();
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("data: 1\n\n");
+    response.once("close", () => {
+      gone = true;
+    });
+  };
+  const request = open("POST", `${deployment.url}/chat/completions`);
+  request.end("{}");
+  await answerTo(request);
+  request.destroy();
+  await waitFor("the model to be left", () => gone);
+
+  let left = false;
+  model.answering = (asked) => {
+    asked.resume();
+    asked.socket.once("close", () => {
+      left = true;
+    });
+  };
+  const silent = open("POST", `${deployment.url}/chat/completions`);
+  silent.on("error", () => undefined);
+  silent.end("{}");
+  await waitFor("the model to be asked", () => model.requests.length === 2);
+  silent.destroy();
+  await waitFor("the model to be left before it answered", () => left);
+});
+
+test("a body may be large, up to a limit", async () => {
+  let received = 0;
+  model.answering = (request, response) => {
+    request.on("data", (piece: Buffer) => {
+      received += piece.length;
+    });
+    request.on("end", () => response.end("ok"));
+  };
+  const asked = await ask("/files", { method: "POST", body: Buffer.alloc(MAX_BODY) });
+  expect([asked.status, received]).toEqual([200, MAX_BODY]);
+  const declared = open("POST", `${deployment.url}/files`, { "content-length": MAX_BODY + 1 });
+  declared.flushHeaders();
+  expect((await answerTo(declared)).statusCode).toBe(413);
+  declared.on("error", () => undefined).destroy();
+  // Of no length that was told: it is sent until somebody objects.
+  const request = open("POST", `${deployment.url}/files`);
+  const answer = answerTo(request);
+  const objected = answer.then(() => true);
+  const piece = Buffer.alloc(256 * 1024);
+  for (let isOver = false; !isOver; ) {
+    const sent = new Promise<boolean>((resolve) => request.write(piece, () => resolve(false)));
+    isOver = await Promise.race([objected, sent]);
+  }
+  expect((await answer).statusCode).toBe(413);
+  request.on("error", () => undefined).destroy();
+});
+
+test("a server that takes too long, or breaks off, is told apart from one that is not there", async () => {
+  model.answering = (request) => void request.resume();
+  const late = await ask("/models");
+  expect([late.status, codeOf(late)]).toEqual([504, "deployment_timeout"]);
+  model.answering = (request) => void request.socket.destroy();
+  const broken = await ask("/models");
+  expect([broken.status, codeOf(broken)]).toEqual([502, "deployment_failed"]);
+});
+
+test.each([
+  "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n",
+  "HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n",
+  "HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n",
+  "no HTTP at all\r\n\r\n",
+])("an answer that is none is told as such: %j", async (words) => {
+  model.answering = (request) => void request.socket.write(words);
+  const asked = await ask("/models");
+  expect([asked.status, codeOf(asked)]).toEqual([502, "deployment_failed"]);
+});
+
+test("a server that does not read what it is sent is given up, too", async () => {
+  model.answering = (request) => void request.pause();
+  const request = open("POST", `${deployment.url}/files`);
+  const answer = answerTo(request);
+  const answered = answer.then(() => true);
+  const piece = Buffer.alloc(256 * 1024);
+  for (let isOver = false, sent = 0; !isOver && sent < MAX_BODY; sent += piece.length) {
+    const written = new Promise<boolean>((resolve) => request.write(piece, () => resolve(false)));
+    isOver = await Promise.race([answered, written]);
+  }
+  expect((await answer).statusCode).toBe(504);
+  request.on("error", () => undefined).destroy();
+});
+
+test.each(["/../health", "/%2e%2e/health", "/a/..%2fb", "/./x"])(
+  "no path leads out of it: %s",
+  async (path) => {
+    const request = open("GET", `${deployment.url}/x`);
+    request.path = `${deployment.url}${path}`;
+    request.end();
+    expect((await answerTo(request)).statusCode).toBe(400);
+    expect(model.requests).toEqual([]);
+  },
+);
+
+test("what it redirects to is not followed", async () => {
+  model.answering = (_request, response) => {
+    response.writeHead(307, { location: "/elsewhere" }).end();
+  };
+  expect((await ask("/models")).status).toBe(307);
+  expect(model.requests).toHaveLength(1);
+});
+
+describe("addresses", () => {
+  const setUrl = async (url: string | null): Promise<void> => {
+    await execute(
+      forge.ctx.pool,
+      "update placements set inference_url = $2 where deployment_id = $1 and state = 'serving'",
+      [deployment.deployment_id, url],
+    );
+  };
+
+  afterEach(() => setUrl(model.url));
+
+  test.each([
+    "http://169.254.169.254/latest",
+    "http://[fe80::1]:80/v1",
+    "http://0.0.0.0:5432/v1",
+    "file:///etc/passwd",
+    "gopher://127.0.0.1:1/",
+    "127.0.0.1:80",
+    "http://no-such-host.invalid/v1",
+    "http://127.0.0.1:1/v1",
+    null,
+  ])("%s is not connected to, and the model is unavailable", async (url) => {
+    await setUrl(url);
+    const asked = await ask("/models");
+    expect([asked.status, codeOf(asked)]).toEqual([503, "deployment_unavailable"]);
+    expect(asked.headers.get("retry-after")).toBeTruthy();
+    // Where it was looked for is for the operator's log.
+    expect(asked.text).not.toMatch(/169\.254|passwd|5432/);
+  });
+});
+
+test("an unhealthy server is not asked", async () => {
+  worker.unhealthy.add(deployment.deployment_id);
+  await waitFor("it to be refused", async () => (await ask("/models")).status === 503);
+  worker.unhealthy.clear();
+  await waitFor("it to be well again", async () => (await ask("/models")).status === 200);
+});

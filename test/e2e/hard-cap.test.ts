@@ -1,0 +1,166 @@
+import { billJob } from "../../activities/billing";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
+import {
+  doJobs,
+  readBudget,
+  type Spender,
+  setCap,
+  spenderOf,
+  submitAtOnce,
+  uploadRows,
+} from "../support/budgets";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+import { startPipeline, untilPipeline } from "../support/pipelines";
+
+const AT_ONCE = 100;
+/** By the default card: 0.20 USD a thousand. */
+const ROWS = 1_000;
+
+let forge: Forge;
+let otherUrl: string;
+
+beforeAll(async () => {
+  const limits = {
+    FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
+    FORGE_RATE_LIMIT_BURST: "1000000",
+    FORGE_DEPLOYMENT_STOP_GRACE_S: "1",
+  };
+  forge = await startForge(limits, { split: true });
+  otherUrl = await forge.stack.startAnotherServer();
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const createSpender = (id: string): Promise<Spender> => spenderOf(forge, id, otherUrl);
+
+test("of 100 at once, to two servers, as many are accepted as the cap pays for", async () => {
+  const { user, users, hand } = await createSpender("exact");
+  const body = { dataset_uri: await uploadRows(user, ROWS) };
+  await setCap(user, 5.1);
+  const { accepted, refused } = await submitAtOnce(users, AT_ONCE, "/api/jobs/audit", body);
+  expect([accepted.length, refused.length]).toEqual([25, 75]);
+  for (const { status, body: answer } of refused) {
+    expect(status).toBe(402);
+    expect(answer.error).toMatchObject({
+      code: "budget_exhausted",
+      details: { cap_usd: 5.1, spent_usd: 0, committed_usd: 5, expected_usd: 0.2 },
+    });
+  }
+  // From four fifths of the cap on: what takes the sum to 4.20, 4.40, 4.60, 4.80 and 5.00.
+  const warned = accepted.filter(({ warnings }) => warnings?.some(isWarning));
+  expect(warned.length).toBe(5);
+  await doJobs(user, hand, 25, { rows_processed: ROWS });
+  expect(await readBudget(user)).toMatchObject({
+    state: "warning",
+    spent_usd: 5,
+    committed_usd: 0,
+    remaining_usd: 0.1,
+  });
+  expect((await user.call("POST", "/api/jobs/audit", body)).status).toBe(402);
+  hand.silence();
+}, 120_000);
+
+const isWarning = ({ code }: { code: string }): boolean => code === "budget_warning";
+
+test("a submission that was accepted is answered again by its key though the cap is reached", async () => {
+  const { user, users, hand } = await createSpender("keyed");
+  const body = { dataset_uri: await uploadRows(user, ROWS) };
+  await setCap(user, 1);
+  const submit = () => submitAtOnce(users, AT_ONCE, "/api/jobs/audit", body, (n) => `once-${n}`);
+  const first = await submit();
+  expect(first.accepted.length).toBe(5);
+  const again = await submit();
+  expect(again.answers.map(({ status }) => status)).toEqual(
+    first.answers.map(({ status }) => status),
+  );
+  expect(again.accepted).toEqual(first.accepted);
+  await doJobs(user, hand, 5, { rows_processed: ROWS });
+  expect((await submit()).accepted).toEqual(first.accepted);
+  // What was refused is no longer, once there is money: a refusal is not kept under its key.
+  await setCap(user, 1.2);
+  const { accepted } = await submit();
+  expect(accepted.length).toBe(6);
+  await doJobs(user, hand, 1, { rows_processed: ROWS });
+  hand.silence();
+}, 120_000);
+
+test("jobs that cost more than anybody could know pass the cap by what was under way, and no more begin", async () => {
+  const { user, users, hand } = await createSpender("lying");
+  const body = { checkpoint_id: "ckpt" };
+  await setCap(user, 1);
+  // Nobody has evaluated yet: by the rule of thumb each is 0.20 USD.
+  const { accepted } = await submitAtOnce(users, AT_ONCE, "/api/jobs/evaluate", body);
+  expect(accepted.length).toBe(5);
+  const submit = () => submitAtOnce(users, 10, "/api/jobs/evaluate", body);
+  for (let done = 1; done <= 5; done++) {
+    await doJobs(user, hand, 1, { samples_evaluated: 100_000 });
+    expect((await submit()).refused.map(({ status }) => status)).toEqual(Array(10).fill(402));
+  }
+  expect(await readBudget(user)).toMatchObject({
+    state: "exhausted",
+    spent_usd: 500,
+    committed_usd: 0,
+    remaining_usd: 0,
+  });
+  await setCap(user, 650);
+  // By what the last ones were: 100 USD each.
+  expect((await submit()).accepted.length).toBe(1);
+  await doJobs(user, hand, 1, { samples_evaluated: 100 });
+  const { entries } = await user.get<{ entries: object[] }>("/api/audit");
+  expect(entries).toMatchObject([
+    { action: "budget_set", before: { cap_usd: 1 }, after: { cap_usd: 650 }, created_by: "user" },
+    { action: "budget_set", before: null, after: { cap_usd: 1 }, created_by: "user" },
+  ]);
+  hand.silence();
+}, 120_000);
+
+test("a step that would pass the tenant's cap fails, and is done when there is more", async () => {
+  const { user, hand } = await createSpender("piping");
+  const payload = { dataset_uri: await uploadRows(user, ROWS) };
+  await setCap(user, 0.5);
+  const step = (name: string) => ({ name, job_type: "audit", payload, optional: name !== "a" });
+  const id = await startPipeline(user, { steps: ["a", "b", "c"].map(step), reuse: false });
+  await doJobs(user, hand, 2, { rows_processed: ROWS });
+  const over = await untilPipeline(user, id);
+  const failed = over.steps.filter(({ status }) => status === "failed");
+  expect(failed).toMatchObject([{ error_code: "budget_exhausted", job_id: null }]);
+  expect((await readBudget(user)).spent_usd).toBe(0.4);
+  await setCap(user, 1);
+  const more = await startPipeline(user, { steps: [step("a")], reuse: false });
+  await doJobs(user, hand, 1, { rows_processed: ROWS });
+  expect(await untilPipeline(user, more)).toMatchObject({ status: "completed", cost_usd: 0.2 });
+  hand.silence();
+}, 120_000);
+
+test("a deployment counts against the cap at every moment between its submission and its stop", async () => {
+  const { user, hand } = await createSpender("deploying");
+  await setCap(user, 100);
+  const { job_id: jobId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
+  const { committed_usd: expected } = await readBudget(user);
+  expect(expected).toBeGreaterThan(0);
+  const job = await hand.take();
+  await forge.stack.temporalWorker?.kill();
+  await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
+  // Its bill is written, and it is not active yet: as if its process had been killed in between.
+  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" }, 0);
+  expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
+  await forge.stack.startTemporalWorker();
+  const ended = await untilEnded(user, jobId);
+  const { committed_usd: committed, spent_usd: spent } = await readBudget(user);
+  expect(committed + spent).toBeCloseTo(expected, 2);
+  await user.post(`/api/deployments/${ended.result?.deployment_id}/stop`, {});
+  expect((await readBudget(user)).committed_usd).toBe(0);
+  await waitFor("it to be over", async () => {
+    const left = await all(forge.ctx.pool, "select from deployments where status <> 'stopped'");
+    return left.length === 0;
+  });
+  hand.silence();
+}, 120_000);

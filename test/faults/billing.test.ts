@@ -1,0 +1,44 @@
+import { billUnderFire, HASTY } from "../support/bills-under-fire";
+import { type Forge, startForge } from "../support/forge";
+import { recomputeBills } from "../support/forge-server";
+import { provePrices, proveSums } from "../support/prove-bills";
+import { scatterInTime } from "../support/scattered";
+
+/** 5,000 in `npm run test:slow`. */
+const JOBS = process.env.FORGE_SLOW ? 5_000 : 100;
+const KILLS = process.env.FORGE_SLOW ? 24 : 4;
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge(HASTY, { split: true });
+  await scatterInTime(forge);
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test(`${JOBS} random jobs under fire: sums, periods, prices and files agree to the last digit`, async () => {
+  const { tenants, killed, ends } = await billUnderFire(forge, JOBS, KILLS);
+  expect(new Set(killed).size).toBe(4);
+  await forge.proveInvariants();
+  let seen = 0;
+  for (const [id, { user }] of Object.entries(tenants)) {
+    const { records, months, usd } = await proveSums(forge, id, user);
+    await provePrices(forge, records);
+    seen += records.length;
+    const cards = [...new Set(records.map(({ rate_card: card }) => card))].sort();
+    process.stderr.write(
+      `${id}: ${records.length} records, ${months} months, ${usd} USD, ${cards}\n`,
+    );
+    if (id === "cy") expect(cards).toEqual(["default", "metered"]);
+    expect(months).toBeGreaterThan(1);
+  }
+  process.stderr.write(`${killed.length} kills; ${JSON.stringify(ends)}\n`);
+  expect(ends.completed).toBe(seen);
+  expect(ends.completed).toBeGreaterThan(JOBS * 0.7);
+  const { code, stdout } = await recomputeBills(forge);
+  expect(stdout).toBe(`${seen} records, 0 differences\n`);
+  expect(code).toBe(0);
+}, 1_800_000);

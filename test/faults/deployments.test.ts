@@ -1,0 +1,113 @@
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
+import { deploy, read, serving, servingWorker, until } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import type { ServingWorker } from "../support/serving-worker";
+
+/** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
+let forge: Forge;
+const workers: ServingWorker[] = [];
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_HEARTBEAT_TIMEOUT_S: "2",
+    FORGE_DEPLOYMENT_STOP_GRACE_S: "3",
+    FORGE_CANCEL_GRACE_S: "1",
+    FORGE_RECONCILE_AFTER_S: "4",
+  });
+});
+
+afterEach(async () => {
+  await Promise.all(workers.splice(0).map((worker) => worker.die()));
+  await forge.settle();
+}, 90_000);
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function workerOf(id: string): Promise<ServingWorker> {
+  const worker = await servingWorker(forge, id);
+  workers.push(worker);
+  return worker;
+}
+
+interface Record {
+  state: string;
+  total_cost_usd: number;
+  metrics: { deployment_lifetime_days: number };
+}
+
+test("stopped while Temporal is away: the bill is closed then, and the rest follows", async () => {
+  const worker = await workerOf("a1");
+  const one = await deploy(forge.user);
+  await forge.stack.temporal?.stop();
+  const { status } = await forge.user.call("POST", `/api/deployments/${one.deployment_id}/stop`);
+  expect(status).toBe(202);
+  const record = `/api/billing/records/${one.job_id}`;
+  const closed = await forge.user.get<Record>(record);
+  expect(closed.state).toBe("final");
+  await waitFor("its server to stop", () => worker.stopped.includes(one.deployment_id));
+  const stopping = await until(forge.user, one.deployment_id, "served nowhere", (now) => {
+    return now.replicas.length === 0;
+  });
+  expect(stopping.status).toBe("stopping");
+  await forge.stack.startTemporal();
+  await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped", 60_000);
+  expect(await forge.user.get<Record>(record)).toEqual(closed);
+}, 120_000);
+
+test("its worker dies while Temporal is away: it is placed again when that is back", async () => {
+  const first = await workerOf("b1");
+  const one = await deploy(forge.user);
+  await workerOf("b2");
+  await forge.stack.temporal?.stop();
+  await first.die();
+  await until(forge.user, one.deployment_id, "lost", ({ replicas }) => replicas.length === 0);
+  const asked = await forge.user.call("GET", `${one.url}/models`);
+  expect(asked).toMatchObject({ status: 503, body: { error: { code: "deployment_unavailable" } } });
+  await forge.stack.startTemporal();
+  await until(
+    forge.user,
+    one.deployment_id,
+    "on b2",
+    (now) => serving(now).join() === "b2",
+    60_000,
+  );
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+  await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped");
+}, 120_000);
+
+test("the server is killed right after a stop, and while a placement is made", async () => {
+  const first = await workerOf("c1");
+  const [one, other] = [await deploy(forge.user), await deploy(forge.user)];
+  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+  await forge.stack.server?.kill();
+  const rows = await all<{ state: string }>(
+    forge.ctx.pool,
+    "select state from billing_records where job_id = $1",
+    [one.job_id],
+  );
+  expect(rows).toEqual([{ state: "final" }]);
+  await forge.stack.startServer();
+  await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped", 60_000);
+
+  await first.die();
+  await until(forge.user, other.deployment_id, "being placed", ({ replicas }) => {
+    return replicas.some(({ state }) => state === "starting");
+  });
+  await forge.stack.server?.kill();
+  await forge.stack.startServer();
+  await workerOf("c2");
+  await until(
+    forge.user,
+    other.deployment_id,
+    "on c2",
+    (now) => serving(now).join() === "c2",
+    60_000,
+  );
+  const { placements } = await read(forge.user, other.deployment_id);
+  expect(placements).toHaveLength(2);
+  await forge.user.post(`/api/deployments/${other.deployment_id}/stop`, {});
+  await until(forge.user, other.deployment_id, "stopped", (now) => now.status === "stopped");
+}, 180_000);

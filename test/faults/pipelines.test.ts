@@ -1,0 +1,182 @@
+import { pipelineWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import { closeRun } from "../../infra/database/pipelines";
+import { all } from "../../infra/database/pool";
+import { stopAll } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import {
+  BYO_DATA,
+  Crew,
+  startPipeline,
+  statusesOf,
+  stepOf,
+  URI,
+  untilPipeline,
+} from "../support/pipelines";
+import { runUnderFire } from "../support/pipelines-under-fire";
+
+let forge: Forge;
+
+/** Each takes as long as Temporal waits for a worker that is gone. */
+const ROUNDS = process.env.FORGE_SLOW ? 5 : 1;
+
+beforeAll(async () => {
+  forge = await startForge(
+    {
+      FORGE_HEARTBEAT_TIMEOUT_S: "4",
+      HEARTBEAT_INTERVAL: "0.5",
+      FORGE_RECONCILE_AFTER_S: "2",
+      FORGE_DEPLOYMENT_STOP_GRACE_S: "1",
+    },
+    { split: true },
+  );
+});
+
+/**
+ * What a test has deployed does not outlive it: once its worker is dead it would be placed again, by a job
+ * that a worker of the next test is given in place of its own.
+ */
+afterEach(async () => {
+  await stopAll(forge.user);
+  await forge.proveInvariants();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("with Temporal away a pipeline is accepted, approved and cancelled, and hears of it all when it is back", async () => {
+  const crew = await new Crew(forge).start(1, "first");
+  const waiting = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
+  const doomed = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
+  for (const id of [waiting, doomed]) await untilPipeline(forge.user, id, ["waiting_approval"]);
+  await forge.stack.temporal?.kill();
+  const late = await startPipeline(forge.user, BYO_DATA);
+  await forge.user.post(`/api/pipelines/${waiting}/approve`, {});
+  await forge.user.post(`/api/pipelines/${doomed}/cancel`, {});
+  await forge.stack.startTemporal();
+  const ends = await Promise.all(
+    [late, waiting, doomed].map(async (id) => (await untilPipeline(forge.user, id)).status),
+  );
+  expect(ends).toEqual(["completed", "completed", "cancelled"]);
+  await crew.stop();
+}, 120_000);
+
+test("a workflow that was terminated by hand is started again and goes on where its steps are", async () => {
+  const worker = await forge.worker("patient");
+  worker.beat();
+  const id = await startPipeline(forge.user, BYO_DATA);
+  await worker.complete(await worker.take());
+  const distill = await worker.take();
+  await forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id)).terminate("by hand");
+  await waitFor("another execution", async () => {
+    const handle = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
+    return (await handle.describe()).status.name === "RUNNING";
+  });
+  await worker.complete(distill);
+  for (let left = 3; left > 0; left--) await worker.complete(await worker.take());
+  const done = await untilPipeline(forge.user, id);
+  expect(done.status).toBe("completed");
+  expect(stepOf(done, "distill").job_id).toBe(distill.job_id);
+  worker.silence();
+}, 60_000);
+
+test("a cancel whose server dies in the middle is done by the workflow", async () => {
+  const worker = await forge.worker("cut");
+  worker.beat();
+  const id = await startPipeline(forge.user, BYO_DATA);
+  const audit = await worker.take();
+  // The transaction of the cancel, and no more: as if the server had ended right after it.
+  await forge.ctx.pool.query(
+    `update pipelines set cancel_requested_at = now(), asked = asked + 1, due_at = now()
+     where pipeline_id = $1`,
+    [id],
+  );
+  await waitFor("the command", async () =>
+    (await worker.heartbeat()).commands.some(({ job_id }) => job_id === audit.job_id),
+  );
+  await worker.fail(audit);
+  const over = await untilPipeline(forge.user, id);
+  expect(over.status).toBe("cancelled");
+  expect(statusesOf(over)).toMatchObject({ audit: "cancelled", distill: "cancelled" });
+  worker.silence();
+}, 60_000);
+
+test("killed right after it wrote how a run ended, the workflow leaves the next run alone", async () => {
+  const worker = await forge.worker("unlucky");
+  worker.beat();
+  const body = { steps: [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }] };
+  for (let round = 1; round <= ROUNDS; round++) {
+    const id = await startPipeline(forge.user, body);
+    await worker.fail(await worker.take());
+    await waitFor(
+      "the last write of the run",
+      async () => {
+        const found = "select from pipelines where pipeline_id = $1 and status = 'failed'";
+        return (await all(forge.ctx.pool, found, [id])).length === 1;
+      },
+      { everyMs: 1 },
+    );
+    await forge.stack.temporalWorker?.kill();
+    await forge.user.post(`/api/pipelines/${id}/resume`, {});
+    await forge.stack.startTemporalWorker();
+    await worker.complete(await worker.take());
+    expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
+  }
+  worker.silence();
+}, 120_000);
+
+test("resumed before Temporal knows that it was cancelled, a pipeline that waited for a word goes on", async () => {
+  const worker = await forge.worker("hopeful");
+  worker.beat();
+  const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
+  const id = await startPipeline(forge.user, { steps, approvals: ["a"] });
+  await untilPipeline(forge.user, id, ["waiting_approval"]);
+  await forge.stack.temporalWorker?.kill();
+  await forge.user.post(`/api/pipelines/${id}/cancel`, {});
+  // What its workflow writes next, as if its worker had been killed only after that.
+  const end = { status: "cancelled", error: null, errorCode: null } as const;
+  await closeRun(forge.ctx.pool, id, end);
+  await forge.user.post(`/api/pipelines/${id}/resume`, {});
+  await forge.stack.startTemporalWorker();
+  await untilPipeline(forge.user, id, ["waiting_approval"]);
+  await forge.user.post(`/api/pipelines/${id}/approve`, {});
+  await worker.complete(await worker.take());
+  expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
+  worker.silence();
+}, 120_000);
+
+test("resumed, cancelled and approved by many at once, a pipeline still comes to an end", async () => {
+  const crew = await new Crew(forge).start(2, "calm");
+  const ids = await Promise.all(
+    Array.from({ length: 6 }, () =>
+      startPipeline(forge.user, { ...BYO_DATA, approvals: ["distill", "train"] }),
+    ),
+  );
+  const act = async (id: string): Promise<void> => {
+    const actions = ["approve", "resume", "cancel", "approve", "approve"];
+    for (let turn = 0; turn < 25; turn++) {
+      const action = actions[Math.floor(Math.random() * actions.length)];
+      await forge.user.call("POST", `/api/pipelines/${id}/${action}`, {});
+    }
+  };
+  await Promise.all(ids.flatMap((id) => [act(id), act(id)]));
+  for (const id of ids) {
+    await forge.user.call("POST", `/api/pipelines/${id}/cancel`, {});
+    await untilPipeline(forge.user, id);
+    await forge.user.call("POST", `/api/pipelines/${id}/resume`, { from: "audit" });
+    for (const step of ["distill", "train"]) {
+      await waitFor(`${step} to be approved`, async () => {
+        const answer = await forge.user.call("POST", `/api/pipelines/${id}/approve`, { step });
+        return answer.status === 200;
+      });
+    }
+    expect((await untilPipeline(forge.user, id)).status).toBe("completed");
+  }
+  await crew.stop();
+}, 120_000);
+
+test("every process is killed in turn while pipelines run: each goes through, once", async () => {
+  const { kills } = await runUnderFire(forge, 4);
+  expect(new Set(kills).size).toBe(6);
+}, 180_000);

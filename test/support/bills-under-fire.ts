@@ -1,0 +1,165 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { SimulatedFleet } from "../../dev/simulator/fleet";
+import { waitFor } from "../../dev/stack/wait";
+import { createKey } from "../../infra/database/keys";
+import { all } from "../../infra/database/pool";
+import { stopAll } from "./deployments";
+import type { Forge } from "./forge";
+import { killInTurn, processesOf } from "./kill-in-turn";
+import { endOf, gpuOf, randomJob } from "./random-jobs";
+import { createTenant, type Tenant } from "./tenants";
+
+const TENANTS = ["ann", "bob", "cy"] as const;
+export type Tenants = Record<(typeof TENANTS)[number], Tenant>;
+
+/** Settings under which a fleet misbehaves in seconds. */
+export const HASTY = {
+  FORGE_HEARTBEAT_TIMEOUT_S: "6",
+  FORGE_CANCEL_GRACE_S: "2",
+  FORGE_ASSIGNMENT_TIMEOUT_S: "3",
+  FORGE_RECONCILE_AFTER_S: "2",
+  FORGE_DEPLOYMENT_STOP_GRACE_S: "1",
+  FORGE_RATE_LIMIT_PER_MINUTE: "10000000",
+  FORGE_RATE_LIMIT_BURST: "1000000",
+};
+
+/** Submissions under way at once. */
+const AT_ONCE = 12;
+/** Jobs that may be unfinished at once: with thousands, most of the time goes into telling Temporal of them. */
+const MAX_UNFINISHED = 300;
+
+/**
+ * Tenants submit random jobs to a fleet of good and bad workers, which say random numbers of what they
+ * used, while every process that Forge is made of is killed in turn. One tenant pays by each card, and one
+ * by both, one after the other. Ends when every job has, and nothing is deployed any more.
+ */
+export async function billUnderFire(
+  forge: Forge,
+  count: number,
+  kills: number,
+): Promise<{ tenants: Tenants; killed: string[]; ends: Record<string, number> }> {
+  const [ann, bob, cy] = await Promise.all(TENANTS.map((id) => createTenant(forge, id)));
+  if (!ann || !bob || !cy) throw new Error("there are three tenants");
+  const tenants: Tenants = { ann, bob, cy };
+  await payMetered(forge, "bob");
+  const fleet = await startFleet(forge);
+  let submitted = 0;
+  const submitting = Promise.all(
+    Array.from({ length: AT_ONCE }, async (_, lane) => {
+      for (let n = lane; n < count; n += AT_ONCE) {
+        await waitFor("room", async () => (await countJobs(forge)).unfinished < MAX_UNFINISHED, {
+          timeoutMs: 300_000,
+          everyMs: 250,
+        });
+        await submit(tenants[TENANTS[n % 3] ?? "ann"], n);
+        submitted++;
+        if (submitted === Math.floor(count / 2)) await payMetered(forge, "cy");
+      }
+    }),
+  );
+  const areOver = async (): Promise<boolean> =>
+    submitted === count && (await countJobs(forge)).unfinished === 0;
+  let ended = 0;
+  // One after each so many that have come to an end.
+  const between = async (): Promise<void> => {
+    const next = Math.min(count, ended + Math.floor(count / (kills + 1)));
+    const haveEnded = async (): Promise<boolean> => {
+      ({ ended } = await countJobs(forge));
+      return ended >= next;
+    };
+    await waitFor("jobs to end between two kills", haveEnded, { timeoutMs: 300_000 });
+  };
+  const killed = await killInTurn(processesOf(forge), areOver, { atMost: kills, between });
+  await submitting;
+  await waitFor("the last ones", areOver, { timeoutMs: 300_000 });
+  await stopDeployments(forge, tenants);
+  await fleet.stop();
+  const ends = await all<{ how: string; jobs: number }>(
+    forge.ctx.pool,
+    "select coalesce(error_code, status) as how, count(*) as jobs from jobs group by 1 order by 1",
+  );
+  return { tenants, killed, ends: Object.fromEntries(ends.map(({ how, jobs }) => [how, jobs])) };
+}
+
+async function payMetered({ admin }: Forge, userId: string): Promise<void> {
+  const path = `/api/admin/users/${userId}/rate-card`;
+  await waitFor("the rate card to be assigned", async () => {
+    return (await admin.call("PUT", path, { rate_card: "metered" })).status === 200;
+  });
+}
+
+/** Of shared workers: any tenant's jobs run on any of them. */
+async function startFleet({ stack, ctx }: Forge): Promise<SimulatedFleet> {
+  const { key } = await createKey(ctx.pool, {
+    userId: "local",
+    scope: "worker",
+    name: "fleet",
+    madeByAdmin: true,
+  });
+  const fleet = new SimulatedFleet(
+    { normal: 18, slow: 2, flapping: 4, zombie: 3, double: 4, liar: 3, deaf: 2 },
+    {
+      apiUrl: stack.apiUrl,
+      workerKey: key,
+      heartbeatMs: 500,
+      waitS: 5,
+      workMs: 60,
+      silenceMs: 9_000,
+      gpuOf,
+      endOf,
+    },
+  );
+  await fleet.start();
+  return fleet;
+}
+
+/** One whose answer was lost is sent again by its key, until it has one. */
+async function submit({ user }: Tenant, n: number): Promise<void> {
+  const { type, body, isCancelled } = randomJob(n);
+  const untilAnswered = async (path: string, content: unknown, statuses: number[]) =>
+    await waitFor(
+      `${path} to be answered`,
+      async () => {
+        const headers = { "idempotency-key": `random-${n}` };
+        const answer = await user.call<{ job_id: string }>("POST", path, content, headers);
+        if (answer.status >= 400 && answer.status < 500 && answer.status !== 409) {
+          throw new Error(`${answer.status} ${JSON.stringify(answer.body)}`);
+        }
+        return statuses.includes(answer.status) && answer.body;
+      },
+      { timeoutMs: 60_000, everyMs: 200 },
+    );
+  const { job_id: id } = await untilAnswered(`/api/jobs/${type}`, body, [201]);
+  if (!isCancelled) return;
+  await sleep(Math.random() * 200);
+  // It may have ended meanwhile.
+  await untilAnswered(`/api/jobs/${id}/cancel`, undefined, [200, 202, 409]);
+}
+
+/** Without those that place a deployment again, which come and go as long as that lives. */
+const COUNT = `select count(*) filter (where status in ('completed', 'failed')) as ended,
+                      count(*) filter (where status not in ('completed', 'failed')) as unfinished
+               from jobs where deployment_id is null`;
+
+async function countJobs({ ctx }: Forge): Promise<{ ended: number; unfinished: number }> {
+  const [counts] = await all<{ ended: number; unfinished: number }>(ctx.pool, COUNT);
+  if (!counts) throw new Error("a count has one row");
+  return counts;
+}
+
+async function stopDeployments({ ctx }: Forge, tenants: Tenants): Promise<void> {
+  await waitFor(
+    "all that is deployed to be over",
+    async () => {
+      for (const { user } of Object.values(tenants)) await stopAll(user);
+      const left = await all(
+        ctx.pool,
+        `select from deployments where status <> 'stopped'
+         union all
+         select from jobs where status not in ('completed', 'failed')`,
+      );
+      return left.length === 0;
+    },
+    { timeoutMs: 120_000 },
+  );
+}

@@ -1,0 +1,31 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import type { Forge } from "./forge";
+
+export interface Ended {
+  code: number;
+  stdout: string;
+}
+
+/** Runs a command of `forge-server` on a test's stack, as its operator would. */
+async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
+  const program = join(forge.stack.release, "bin", "forge-server.js");
+  const env = {
+    ...process.env,
+    FORGE_DATABASE_URL: forge.stack.databaseUrl,
+    FORGE_STORE_DIR: forge.stack.storeDir,
+    TEMPORAL_ADDRESS: forge.stack.temporalAddress,
+    FORGE_LOG_LEVEL: "warn",
+  };
+  return await new Promise((resolve, reject) => {
+    execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : error.code;
+      if (typeof code === "number") resolve({ code, stdout });
+      else reject(new Error(`forge-server ${args.join(" ")}: ${error?.message}\n${stderr}`));
+    });
+  });
+}
+
+/** `billing recompute --check`: the records it saw, and its last word. */
+export const recomputeBills = (forge: Forge, ...more: string[]): Promise<Ended> =>
+  runForgeServer(forge, "billing", "recompute", "--check", ...more);

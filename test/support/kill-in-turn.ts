@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Forge } from "./forge";
+
+export interface Victim {
+  name: string;
+  kill(): Promise<void> | undefined;
+  restart(): Promise<unknown>;
+}
+
+/** The processes of a split stack. */
+export function processesOf({ stack }: Forge): Victim[] {
+  return [
+    { name: "server", kill: () => stack.server?.kill(), restart: () => stack.startServer() },
+    {
+      name: "temporal-worker",
+      kill: () => stack.temporalWorker?.kill(),
+      restart: () => stack.startTemporalWorker(),
+    },
+    { name: "postgres", kill: () => stack.postgres?.kill(), restart: () => stack.startPostgres() },
+    { name: "temporal", kill: () => stack.temporal?.kill(), restart: () => stack.startTemporal() },
+  ];
+}
+
+export interface KillOptions {
+  /** Longest between two kills. */
+  betweenMs?: number;
+  /** So many, and no more. */
+  atMost?: number;
+  /** What has to happen before the next one: on a busy machine nothing else would. */
+  between?: () => Promise<unknown>;
+}
+
+/**
+ * Kills one after the other at random moments, each of them at least once, until it is over; each comes
+ * back after a moment. Returns their names, in order.
+ */
+export async function killInTurn(
+  victims: Victim[],
+  isOver: () => Promise<boolean>,
+  { betweenMs = 1_500, atMost = Number.POSITIVE_INFINITY, between }: KillOptions = {},
+): Promise<string[]> {
+  const kills: string[] = [];
+  const isDone = async (): Promise<boolean> =>
+    kills.length >= victims.length && (await isOver().catch(() => false));
+  while (kills.length < atMost && !(await isDone())) {
+    await between?.();
+    const victim = victims[kills.length % victims.length];
+    // The moment is the test: nothing is waited for.
+    await sleep(Math.random() * betweenMs);
+    await victim?.kill();
+    kills.push(victim?.name ?? "");
+    await sleep(Math.random() * 800);
+    await victim?.restart();
+  }
+  return kills;
+}

@@ -1,0 +1,28 @@
+import { execute } from "../../infra/database/pool";
+import type { Forge } from "./forge";
+
+/**
+ * From here on, of what begins each attempt was handed out hours before it was, and each bill is of
+ * another day of the last three months: so that GPU hours and periods are as large as in life. What is
+ * computed from these times is left to the product.
+ */
+export async function scatterInTime({ ctx }: Forge): Promise<void> {
+  for (const statement of [
+    `create function test_begin_earlier() returns trigger language plpgsql as $$
+     begin
+       new.started_at := new.started_at - random() * interval '30 hours';
+       return new;
+     end $$`,
+    `create trigger test_begin_earlier before update on attempts for each row
+     when (new.state = 'running' and old.state <> 'running') execute function test_begin_earlier()`,
+    `create function test_bill_earlier() returns trigger language plpgsql as $$
+     begin
+       new.created_at := date_trunc('milliseconds', new.created_at - random() * interval '90 days');
+       return new;
+     end $$`,
+    `create trigger test_bill_earlier before insert on billing_records for each row
+     when (new.state = 'final') execute function test_bill_earlier()`,
+  ]) {
+    await execute(ctx.pool, statement);
+  }
+}

@@ -1,0 +1,47 @@
+import {
+  defineSearchAttributeKey,
+  SearchAttributeType,
+  WorkflowExecutionAlreadyStartedError,
+} from "@temporalio/common";
+import { ChildWorkflowFailure, executeChild } from "@temporalio/workflow";
+import type { JobType } from "../core/job-types";
+import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../core/job-workflow";
+import { jobWorkflowId } from "../core/workflow-ids";
+
+const jobTypeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.jobType, SearchAttributeType.KEYWORD);
+const userIdKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.userId, SearchAttributeType.KEYWORD);
+
+interface ChildJob {
+  input: JobWorkflowInput;
+  jobType: JobType;
+  userId: string;
+  summary: string;
+}
+
+/**
+ * Runs a job's workflow as a child, until that closes. However it does (a failed job's execution fails, a
+ * terminated one is started again by the reconciler): how the job ended, its row tells.
+ *
+ * @returns false where the workflow was there before: somebody else looks after it.
+ */
+export async function runChildJob(job: ChildJob): Promise<boolean> {
+  const { input, jobType, userId, summary } = job;
+  try {
+    await executeChild(JOB_WORKFLOW, {
+      workflowId: jobWorkflowId(input.jobId),
+      args: [input],
+      parentClosePolicy: "ABANDON",
+      workflowIdReusePolicy: "REJECT_DUPLICATE",
+      staticSummary: summary,
+      typedSearchAttributes: [
+        { key: jobTypeKey, value: jobType },
+        { key: userIdKey, value: userId },
+      ],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof ChildWorkflowFailure) return true;
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,66 @@
+import {
+  ApplicationFailure,
+  allHandlersFinished,
+  CancellationScope,
+  condition,
+  defineSignal,
+  defineUpdate,
+  patched,
+  setHandler,
+} from "@temporalio/workflow";
+import {
+  APPROVE_UPDATE,
+  type ApproveRequest,
+  type PipelineEnd,
+  type PipelineWorkflowInput,
+} from "../core/pipelines/workflow";
+import { NUDGE_SIGNAL } from "../core/workflow-ids";
+import { PipelineRun } from "./pipeline-run";
+import { reliably } from "./reliably";
+
+/** Before, a run that failed was told as none after such a look. */
+const LAST_END_COUNTS = "last-end-counts";
+
+const nudge = defineSignal(NUDGE_SIGNAL);
+const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
+
+/**
+ * A pipeline's run, from its first step to its end; a resumed one is another execution.
+ *
+ * What people decide is written in Postgres, and a nudge tells that there is something to read. So it is
+ * all the same whether they decide here or over HTTP, and whether Temporal was there when they did. A
+ * cancel pressed in Temporal's UI is handed on as the pipeline's own.
+ */
+export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
+  let nudges = 0;
+  const onNudge = (): void => {
+    nudges += 1;
+  };
+  setHandler(nudge, onNudge);
+  setHandler(approve, (request) =>
+    reliably((activities) => activities.decideStep({ ...input, request })).finally(onNudge),
+  );
+  CancellationScope.current().cancelRequested.catch(async () => {
+    await CancellationScope.nonCancellable(() =>
+      reliably((activities) => activities.cancelPipeline(input)),
+    );
+    onNudge();
+  });
+
+  const end = await CancellationScope.nonCancellable(async () => {
+    for (let last: PipelineEnd | undefined; ; ) {
+      const heard = nudges;
+      const end = await new PipelineRun(input, () => nudges).toItsEnd();
+      await condition(allHandlersFinished);
+      if (end.status === "superseded") continue;
+      // The end that it had, where this was only a look whether there is more.
+      last = end.status === "none" && last && patched(LAST_END_COUNTS) ? last : end;
+      // Resumed between its last write and now, perhaps.
+      if (nudges === heard) return last;
+    }
+  });
+  if (end.status === "failed") {
+    throw ApplicationFailure.nonRetryable(`pipeline failed: ${end.code}`, end.code);
+  }
+  return end;
+}
