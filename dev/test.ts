@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
 import { checkoutRoot } from "./stack/paths";
 import { pythonEnvironment } from "./stack/python";
 import { canHaveS3Server, s3Binary } from "./stack/s3-server";
@@ -11,6 +12,8 @@ import { temporalBinary } from "./stack/temporal-binary";
 interface Tally {
   passed: number;
   failed: number;
+  /** What failed, and why in short: told once more at the end, where the output may be cut. */
+  failures?: string[];
 }
 
 /** Run when named only. */
@@ -64,10 +67,9 @@ async function main(): Promise<void> {
   // Before the clock of any test runs.
   if (chosen.some((name) => ["e2e", "contract", "faults", "bench", "slow"].includes(name))) {
     await temporalBinary(say);
-    await pythonEnvironment(say, ["runtime", "train"]);
+    await pythonEnvironment(say, ["runtime", "train", "sdk"]);
   }
   if (chosen.includes("e2e")) {
-    await pythonEnvironment(say, ["sdk"]);
     if (canHaveS3Server()) await s3Binary(say);
     else say("There is no Go here to build an S3 server with: tests against one are left out");
   }
@@ -75,6 +77,7 @@ async function main(): Promise<void> {
     await pythonEnvironment(say, ["contract"]);
   }
   const total: Tally = { passed: 0, failed: 0 };
+  const failures: string[] = [];
   for (const name of chosen) {
     const started = performance.now();
     say(`\n== ${name}`);
@@ -84,7 +87,9 @@ async function main(): Promise<void> {
     total.failed += tally.failed;
     const seconds = Math.round((performance.now() - started) / 1000);
     say(`== ${name}: ${tally.passed} passed, ${tally.failed} failed, ${seconds} s`);
+    failures.push(...(tally.failures ?? []).map((failure) => `${name}: ${failure}`));
   }
+  for (const failure of failures) say(`\nFAILED ${failure}`);
   process.stdout.write(`\n${total.passed} passed, ${total.failed} failed\n`);
   process.exitCode = total.failed === 0 ? 0 : 1;
 }
@@ -108,11 +113,14 @@ async function run(
 
 /** Commands that pass or fail as a whole; those without a path to a program are run by Node. */
 async function checks(commands: string[][], program = process.execPath): Promise<Tally> {
-  const tally: Tally = { passed: 0, failed: 0 };
+  const tally = { passed: 0, failed: 0, failures: [] as string[] };
   for (const command of commands) {
     say(`-- ${command.join(" ")}`);
     if ((await run(program, command)) === 0) tally.passed += 1;
-    else tally.failed += 1;
+    else {
+      tally.failed += 1;
+      tally.failures.push(command.join(" "));
+    }
   }
   return tally;
 }
@@ -151,13 +159,7 @@ async function jest(
   try {
     const options = ["--json", `--outputFile=${report}`, ...paths];
     await run(process.execPath, ["node_modules/jest/bin/jest.js", ...options], env);
-    const { numPassedTests, numFailedTests, numRuntimeErrorTestSuites } = JSON.parse(
-      readFileSync(report, "utf8"),
-    ) as Record<string, number>;
-    return {
-      passed: numPassedTests ?? 0,
-      failed: (numFailedTests ?? 0) + (numRuntimeErrorTestSuites ?? 0),
-    };
+    return tallyOf(JSON.parse(readFileSync(report, "utf8")) as JestReport);
   } catch (error) {
     say(`jest left no report: ${String(error)}`);
     return { passed: 0, failed: 1 };
@@ -165,6 +167,37 @@ async function jest(
     rmSync(folder, { recursive: true, force: true });
   }
 }
+
+interface JestReport {
+  numPassedTests: number;
+  numFailedTests: number;
+  numRuntimeErrorTestSuites: number;
+  testResults: {
+    name: string;
+    message: string;
+    assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
+  }[];
+}
+
+function tallyOf(report: JestReport): Tally {
+  const failures = report.testResults.flatMap(({ name, message, assertionResults }) => {
+    const file = relative(checkoutRoot(), name);
+    const failed = assertionResults.filter((test) => test.status === "failed");
+    // Without a test of its own the file itself could not be run.
+    if (failed.length === 0) return assertionResults.length === 0 ? [inShort(file, message)] : [];
+    return failed.map((test) =>
+      inShort(`${file}: ${test.fullName}`, test.failureMessages.join("\n")),
+    );
+  });
+  return {
+    passed: report.numPassedTests,
+    failed: report.numFailedTests + report.numRuntimeErrorTestSuites,
+    failures,
+  };
+}
+
+const inShort = (name: string, message: string): string =>
+  [name, ...stripVTControlCharacters(message).trim().split("\n").slice(0, 20)].join("\n  ");
 
 async function python(): Promise<Tally> {
   const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
@@ -180,6 +213,8 @@ async function python(): Promise<Tally> {
   return add(tally, await pytest(interpreter));
 }
 
+const FAILED_CASE = /<testcase classname="([^"]*)" name="([^"]*)"[^>]*><(?:failure|error)/g;
+
 async function pytest(interpreter: string): Promise<Tally> {
   const folder = mkdtempSync(join(tmpdir(), "forge-pytest-"));
   const report = join(folder, "report.xml");
@@ -188,7 +223,8 @@ async function pytest(interpreter: string): Promise<Tally> {
     const xml = readFileSync(report, "utf8");
     const count = (name: string): number => Number(new RegExp(` ${name}="(\\d+)"`).exec(xml)?.[1]);
     const failed = count("failures") + count("errors");
-    return { passed: count("tests") - failed - count("skipped"), failed };
+    const failures = [...xml.matchAll(FAILED_CASE)].map(([, file, test]) => `${file}: ${test}`);
+    return { passed: count("tests") - failed - count("skipped"), failed, failures };
   } catch (error) {
     say(`pytest left no report: ${String(error)}`);
     return { passed: 0, failed: 1 };
@@ -200,6 +236,7 @@ async function pytest(interpreter: string): Promise<Tally> {
 const add = (a: Tally, b: Tally): Tally => ({
   passed: a.passed + b.passed,
   failed: a.failed + b.failed,
+  failures: [...(a.failures ?? []), ...(b.failures ?? [])],
 });
 
 main().catch((error: unknown) => {
