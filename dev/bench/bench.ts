@@ -9,6 +9,7 @@ import { Stack } from "../stack/stack";
 import { measureAssignmentLatency } from "./assignment-latency";
 import { measureHandOutLatency, quantile } from "./hand-out-latency";
 import { type Load, type Loads, measureParkedFleet } from "./parked-fleet";
+import { measureSdkOverhead } from "./sdk-overhead";
 import { measureWorkflowCost } from "./workflow-cost";
 
 const MAX_RATIO = 1.4;
@@ -16,16 +17,25 @@ const MAX_P50_MS = 15;
 const MAX_P99_ASSIGNMENT_MS = 100;
 /** Of a bare server's CPU and memory. */
 const MAX_LOAD = 2;
+/** Of the time that an SDK's HTTP library takes without it. */
+const MAX_SDK = 1.3;
+
+/** A client that measures itself asks more often than a user should. */
+const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BURST: "100000" };
 
 /**
  * Of so few jobs, on a machine that other tests just left, numbers scatter: a smoke test's slack. Of so few
  * workers, what a process takes anyway is much of the whole, and the less the busier the machine is: there
- * only what they add is compared, and of several windows the middle one counts.
+ * only what they add is compared, and of several windows the middle one counts. Milliseconds are those of
+ * whatever else the machine does: three times as many may pass, and of so few jobs no hundredth is looked at.
  */
 const SHORT = {
   jobs: 60,
   rounds: 3,
   slack: 1.5,
+  slackMs: 3,
+  tail: 0.9,
+  statusCalls: 300,
   workers: 150,
   windows: 5,
   windowS: 5,
@@ -35,6 +45,9 @@ const FULL = {
   jobs: 300,
   rounds: 6,
   slack: 1,
+  slackMs: 1,
+  tail: 0.99,
+  statusCalls: 1_000,
   workers: 1_000,
   windows: 1,
   windowS: 30,
@@ -44,9 +57,9 @@ const FULL = {
 /** `npm run bench [-- --short]`: the numbers that Forge is held to; exits 1 over any. */
 async function main(): Promise<void> {
   const scale = process.argv.includes("--short") ? SHORT : FULL;
-  const { jobs, rounds, slack } = scale;
+  const { jobs, rounds, slack, slackMs } = scale;
   const home = mkdtempSync(join(tmpdir(), "forge-bench-"));
-  const stack = new Stack({ home, agents: 0, say: saySilently });
+  const stack = new Stack({ home, agents: 0, say: saySilently, env: UNLIMITED });
   try {
     await stack.start();
     const { config } = loadConfig({
@@ -61,9 +74,10 @@ async function main(): Promise<void> {
       report(
         `submission to next_job's answer, worker parked: p50 ${p50.toFixed(1)} ms, ` +
           `p95 ${quantile(latencies, 0.95).toFixed(1)} ms (${latencies.length} jobs)`,
-        p50 < MAX_P50_MS * slack,
-        `p50 under ${MAX_P50_MS * slack} ms`,
+        p50 < MAX_P50_MS * slackMs,
+        `p50 under ${MAX_P50_MS * slackMs} ms`,
       );
+      await reportSdks(stack, scale);
       await reportFleet(stack, ctx, scale);
       await stack.server?.stop();
       const { bareMs, jobMs, ratio } = await measureWorkflowCost(ctx, jobs, rounds);
@@ -82,8 +96,21 @@ async function main(): Promise<void> {
   }
 }
 
+async function reportSdks(stack: Stack, { statusCalls, slack }: typeof FULL): Promise<void> {
+  const overheads = await measureSdkOverhead(stack, statusCalls);
+  const bound = 1 + (MAX_SDK - 1) * slack;
+  for (const [client, { sdk_ms, bare_ms }] of Object.entries(overheads)) {
+    report(
+      `${statusCalls} status calls by ${client} ${sdk_ms.toFixed(0)} ms, by its HTTP library alone ` +
+        `${bare_ms.toFixed(0)} ms: ${(sdk_ms / bare_ms).toFixed(2)} times`,
+      sdk_ms / bare_ms <= bound,
+      `at most ${bound.toFixed(2)} times`,
+    );
+  }
+}
+
 async function reportFleet(stack: Stack, ctx: Context, scale: typeof FULL): Promise<void> {
-  const { workers, slack, lessIdle } = scale;
+  const { workers, slack, slackMs, tail, lessIdle } = scale;
   const apiUrl = await stack.startAnotherServer();
   const counted = (load: Load): number => load.cpuShare - (lessIdle ? load.idleShare : 0);
   const ratioOf = ({ forge, bare }: Loads): number => counted(forge) / counted(bare);
@@ -102,12 +129,13 @@ async function reportFleet(stack: Stack, ctx: Context, scale: typeof FULL): Prom
     `at most ${bound} times`,
   );
   const latencies = await measureAssignmentLatency(stack, ctx.pool, apiUrl, workers, scale.jobs);
-  const p99 = quantile(latencies, 0.99);
+  const late = quantile(latencies, tail);
+  const name = `p${tail * 100}`;
   report(
     `submission to assignment at 20 jobs/s, ${workers} workers: p50 ` +
-      `${quantile(latencies, 0.5).toFixed(1)} ms, p99 ${p99.toFixed(1)} ms (${latencies.length} jobs)`,
-    p99 < MAX_P99_ASSIGNMENT_MS * slack,
-    `p99 under ${MAX_P99_ASSIGNMENT_MS * slack} ms`,
+      `${quantile(latencies, 0.5).toFixed(1)} ms, ${name} ${late.toFixed(1)} ms (${latencies.length} jobs)`,
+    late < MAX_P99_ASSIGNMENT_MS * slackMs,
+    `${name} under ${MAX_P99_ASSIGNMENT_MS * slackMs} ms`,
   );
   await Promise.all(stack.otherServers.map((server) => server.stop()));
 }

@@ -10,6 +10,7 @@ import fastify, {
 import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
 import { newId } from "../ids";
+import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
 import { KeyLookup } from "./key-lookup";
@@ -43,6 +44,9 @@ const NO_PAGE = {
   "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
   "referrer-policy": "no-referrer",
 };
+
+/** For clients to compare themselves with. */
+const RELEASES = { "x-forge-version": RELEASE, "x-forge-min-client": MIN_CLIENT_RELEASE };
 
 const FOR_PAGES = {
   // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
@@ -104,7 +108,7 @@ export async function createApp(
 
   const limiter = new RateLimiter(ctx.pool, http.rateLimit, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
-    reply.header("x-request-id", request.id);
+    reply.header("x-request-id", request.id).headers(RELEASES);
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
     const canWait = routeOf(request)?.patient;
@@ -132,6 +136,14 @@ export async function createApp(
   return app;
 }
 
+const SANE_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
+
+/** Which client of ours asks, and of which release, as it says. */
+function clientOf(request: FastifyRequest): { client?: string } {
+  const client = request.headers["x-forge-client"];
+  return typeof client === "string" && SANE_CLIENT.test(client) ? { client } : {};
+}
+
 /** One line a request, at debug level only: a thousand heartbeating workers are not news. */
 function logAnswers(app: FastifyInstance): void {
   app.addHook("onResponse", async (request, reply) => {
@@ -140,6 +152,7 @@ function logAnswers(app: FastifyInstance): void {
       path: pathOf(request),
       status: reply.statusCode,
       ms: reply.elapsedTime,
+      ...clientOf(request),
     };
     request.log.debug(answered, "answered");
   });
@@ -155,6 +168,7 @@ function corsOptions(origins: string[]) {
       "if-none-match",
       "last-event-id",
       "x-checksum-sha256",
+      "x-forge-client",
       "x-request-id",
       "x-service-api-key",
     ],
@@ -166,6 +180,8 @@ function corsOptions(origins: string[]) {
       "ratelimit-remaining",
       "ratelimit-reset",
       "retry-after",
+      "x-forge-min-client",
+      "x-forge-version",
       "x-request-id",
     ],
     methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],

@@ -30,6 +30,7 @@ from .errors import (
 from .job import AsyncJob, Job
 from .listing import AsyncListing, Listing, Page
 from .models import Artifact, Dataset, Deployment, JobEvent, JobStatus, Pipeline, Worker
+from .release import OutdatedClientWarning
 from .submission import Resources
 
 __all__ = [
@@ -55,6 +56,7 @@ __all__ = [
     "Listing",
     "MethodNotAllowedError",
     "NotFoundError",
+    "OutdatedClientWarning",
     "Page",
     "PayloadTooLargeError",
     "PaymentRequiredError",

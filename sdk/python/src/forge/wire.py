@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from ._version import __version__
 from .errors import ForgeError, ForgeHTTPError
+from .release import CLIENT_HEADER, heed_minimum
 from .request import Request, query_items
 from .retries import Patience, failure_of_answer, failure_of_connection, parse_json
 from .settings import Settings
@@ -46,6 +47,7 @@ class Wire:
             "headers": {
                 "Accept": "application/json",
                 "User-Agent": f"forge-sdk-python/{__version__} Python/{platform.python_version()}",
+                **CLIENT_HEADER,
                 "X-Service-Api-Key": self.settings.api_key,
             },
             "follow_redirects": False,
@@ -92,6 +94,7 @@ class Wire:
 def result_of(request: Request[T], response: httpx2.Response) -> T:
     """Raises ForgeHTTPError, ForgeAPIError, and Passing for what is worth another try."""
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
+    heed_minimum(response.headers)
     if not response.is_success:
         raise failure_of(request, response)
     content = response.text if request.is_text else parse_json(response.content)

@@ -55,7 +55,7 @@ class BillingSummary(Model):
     tokens_total: float = 0.0
     unbilled_gpu_hours: float = 0.0
     accruing_usd: float = 0.0
-    storage: dict[str, float] = Field(default_factory=dict)
+    storage: dict[str, Any] = Field(default_factory=dict)
     estimated_invoice: dict[str, Any] = Field(default_factory=dict)
     forecast_usd: float | None = None
     budget: Budget | None = None

@@ -126,7 +126,7 @@ class Deployment(Model):
     url: str | None = None
     """Stable; `<url>/chat/completions` and the like go to whoever serves it."""
     inference_url: str | None = None
-    scaling: dict[str, int] = Field(default_factory=dict)
+    scaling: dict[str, Any] = Field(default_factory=dict)
     replicas: list[dict[str, Any]] = Field(default_factory=list)
     trouble: str | None = None
     created_at: datetime | None = None

@@ -1,0 +1,132 @@
+"""Runs scenarios of sdk/contract by this SDK; test/e2e/sdk-contract.test.ts compares what it prints.
+
+From stdin: a list of scenarios, each with the address and keys that it is for. To stdout: of each a
+list with the result or error of each of its steps. `--async` runs them by AsyncForge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+import tempfile
+import urllib.request
+from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from forge import AsyncForge, Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError
+from forge.models.base import Model
+
+Json = dict[str, Any]
+
+
+async def run_scenario(scenario: Json, folder: Path, *, by_awaiting: bool) -> list[Json]:
+    variables: dict[str, str] = dict(scenario["variables"])
+    clients: dict[str, Forge | AsyncForge] = {}
+    outcomes: list[Json] = []
+    for step in scenario["steps"]:
+        who = step.get("as", "user")
+        if who not in clients:
+            kind = AsyncForge if by_awaiting else Forge
+            limits = scenario.get("limits", {})
+            clients[who] = kind(scenario["keys"][who], scenario["base_url"], **limits)
+        # Who listens in between, or stands there, tells the steps apart.
+        urllib.request.urlopen(scenario["step_url"], data=b"").close()
+        try:
+            result = await run_step(clients[who], step, variables, folder)
+            outcomes.append({"result": result})
+            for name, path in step.get("keep", {}).items():
+                variables[name] = str(at_path(result, path))
+        except ForgeError as error:
+            outcomes.append({"error": described(error)})
+        except Exception as error:  # noqa: BLE001 - a fault of the SDK is told like any outcome
+            outcomes.append({"error": {"type": type(error).__name__, "message": str(error)}})
+            break
+    for client in clients.values():
+        await settled(client.close())
+    return outcomes
+
+
+async def run_step(
+    client: Forge | AsyncForge, step: Json, variables: Mapping[str, str], folder: Path
+) -> Any:  # noqa: ANN401 - whatever the SDK returns, as JSON
+    method: Any = client
+    for name in step["call"].split("."):
+        method = getattr(method, name)
+    args = [given(each, variables, folder) for each in step.get("args", [])]
+    options = {k: given(v, variables, folder) for k, v in step.get("options", {}).items()}
+    return await plain(method(*args, **options))
+
+
+def given(value: Any, variables: Mapping[str, str], folder: Path) -> Any:  # noqa: ANN401
+    """An argument, with variables and files in it."""
+    if isinstance(value, str):
+        return re.sub(r"\$\{(\w+)\}", lambda found: variables[found[1]], value)
+    if isinstance(value, list):
+        return [given(each, variables, folder) for each in value]
+    if isinstance(value, dict):
+        if "$file" in value:
+            path = folder / value["$file"]
+            path.write_text(value["text"])
+            return path
+        if "$folder" in value:
+            return folder / value["$folder"]
+        return {name: given(each, variables, folder) for name, each in value.items()}
+    return value
+
+
+async def settled(value: Any) -> Any:  # noqa: ANN401
+    return await value if isinstance(value, Awaitable) else value
+
+
+async def plain(value: Any) -> Any:  # noqa: ANN401
+    """As JSON has it; what is iterated over, as a list."""
+    value = await settled(value)
+    if isinstance(value, Model):
+        return value.to_dict()
+    if isinstance(value, Path):
+        return {"$file": value.read_text()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return await plain(asdict(value))
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    if isinstance(value, Mapping):
+        return {name: await plain(each) for name, each in value.items()}
+    if isinstance(value, AsyncIterable):
+        return [await plain(each) async for each in value]
+    assert isinstance(value, Iterable), value
+    return [await plain(each) for each in value]
+
+
+def at_path(value: Any, path: str) -> Any:  # noqa: ANN401
+    for name in path.split("."):
+        value = value[int(name)] if isinstance(value, list) else value[name]
+    return value
+
+
+def described(error: ForgeError) -> Json:
+    """What a caller can go by."""
+    told: Json = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, (ForgeAPIError, ForgeHTTPError)):
+        told |= {"status": error.status, "code": error.code}
+    if isinstance(error, ForgeAPIError):
+        told |= {"param": error.param, "request_id": error.request_id}
+    if isinstance(error, JobFailedError):
+        told["job"] = error.job.to_dict()
+    return told
+
+
+async def main() -> None:
+    by_awaiting = "--async" in sys.argv
+    outcomes = []
+    with tempfile.TemporaryDirectory() as folder:
+        for scenario in json.load(sys.stdin):
+            found = await run_scenario(scenario, Path(folder), by_awaiting=by_awaiting)
+            outcomes.append(found)
+    json.dump(outcomes, sys.stdout)
+
+
+asyncio.run(main())

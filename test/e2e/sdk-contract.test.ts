@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { pythonEnvironment } from "../../dev/stack/python";
+import { saySilently } from "../../dev/stack/say";
+import { type Exchange, type Recorder, recordExchanges } from "../support/exchanges";
+import { type Forge, startForge } from "../support/forge";
+import { writeRecordings } from "../support/recordings";
+import {
+  compareScenario,
+  type Outcome,
+  readScenarios,
+  type Variables,
+} from "../support/sdk-contract";
+import { SdkFleet } from "../support/sdk-fleet";
+import { type Assignment, RUNNERS, type Runner } from "../support/sdk-runners";
+
+/** sdk/contract by every client, against the real server: what is sent, answered, returned and raised. */
+let forge: Forge;
+let fleet: SdkFleet;
+const scenarios = readScenarios();
+
+interface Run {
+  variables: Variables;
+  outcomes: Outcome[];
+  steps: Exchange[][];
+}
+
+const runs = new Map<string, Run[]>();
+
+beforeAll(async () => {
+  await pythonEnvironment(saySilently, ["sdk"]);
+  forge = await startForge();
+  fleet = await SdkFleet.start(forge);
+  await Promise.all(
+    Object.entries(RUNNERS).map(async ([name, run]) => runs.set(name, await record(run))),
+  );
+}, 300_000);
+
+afterAll(async () => {
+  const release = process.env.FORGE_RECORD_RELEASE;
+  const recorded = runs.get("Python");
+  if (release && recorded) {
+    writeRecordings(
+      release,
+      scenarios.map((scenario, n) => ({
+        ...scenario,
+        variables: recorded[n]?.variables ?? {},
+        recorded: recorded[n]?.steps ?? [],
+      })),
+    );
+  }
+  try {
+    await fleet?.stop();
+    await forge?.proveInvariants();
+  } finally {
+    await forge?.stop();
+  }
+});
+
+/** Each scenario as a tenant of its own. */
+async function record(run: Runner): Promise<Run[]> {
+  const recorders: Recorder[] = [];
+  try {
+    const assignments: Assignment[] = [];
+    for (const scenario of scenarios) {
+      const { keys, variables } = await fleet.newTenant();
+      const recorder = await recordExchanges(forge.stack.apiUrl);
+      recorders.push(recorder);
+      const { url, stepUrl } = recorder;
+      assignments.push({ ...scenario, base_url: url, step_url: stepUrl, keys, variables });
+    }
+    const outcomes = await run(assignments);
+    return assignments.map(({ variables }, n) => ({
+      variables,
+      outcomes: outcomes[n] ?? [],
+      steps: recorders[n]?.steps ?? [],
+    }));
+  } finally {
+    await Promise.all(recorders.map((recorder) => recorder.close()));
+  }
+}
+
+describe.each(Object.keys(RUNNERS))("%s", (client) => {
+  test.each(scenarios.map((scenario, n) => [scenario.file, scenario.name, n] as const))(
+    "%s: %s",
+    (_file, _name, n) => {
+      const run = runs.get(client)?.[n];
+      const scenario = scenarios[n];
+      if (!run || !scenario) throw new Error("it was not run");
+      expect(compareScenario(scenario, run.outcomes, run.steps, run.variables)).toEqual([]);
+    },
+  );
+});
+
+/** What only workers ask for: SDKs are for people. */
+const WORKERS_OWN = [
+  "heartbeat",
+  "nextJob",
+  "jobResult",
+  "appendJobLog",
+  "uploadArtifactFile",
+  "uploadCheckpoint",
+  "downloadJobInput",
+];
+
+test("every operation of the OpenAPI document is there", () => {
+  const document = JSON.parse(
+    readFileSync(join(checkoutRoot(), "docs", "openapi.json"), "utf8"),
+  ) as { paths: Record<string, Record<string, { operationId: string }>> };
+  const sent = runs.get("Python")?.flatMap((run) => run.steps.flat()) ?? [];
+  const isSent = (method: string, template: string): boolean => {
+    const pattern = template.replace(/\{path\}/g, ".+").replace(/\{\w+\}/g, "[^/]+");
+    return sent.some(
+      ({ request }) =>
+        request.method === method.toUpperCase() && new RegExp(`^${pattern}$`).test(request.path),
+    );
+  };
+  const missing = Object.entries(document.paths).flatMap(([template, operations]) =>
+    Object.entries(operations)
+      .filter(([method]) => !isSent(method, template))
+      .map(([, { operationId }]) => operationId),
+  );
+  expect(missing.sort()).toEqual([...WORKERS_OWN].sort());
+});

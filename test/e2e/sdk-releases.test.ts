@@ -1,0 +1,200 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { MIN_CLIENT_RELEASE } from "../../infra/release";
+import { bytesOf, type Exchange } from "../support/exchanges";
+import { filledIn } from "../support/expectations";
+import { type Forge, startForge } from "../support/forge";
+import { lacking, play, type Recording, readRecordings, releases } from "../support/recordings";
+import { compareScenario, kept, type Variables } from "../support/sdk-contract";
+import { SdkFleet, type Tenant } from "../support/sdk-fleet";
+import { RUNNERS } from "../support/sdk-runners";
+
+/** Clients and servers of two releases, by what those of the older have said to each other. */
+test("the oldest release that is served was recorded", () => {
+  expect(releases()).toContain(MIN_CLIENT_RELEASE);
+});
+
+describe.each(releases())("requests of %s", (release) => {
+  let forge: Forge;
+  let fleet: SdkFleet;
+
+  beforeAll(async () => {
+    forge = await startForge();
+    fleet = await SdkFleet.start(forge);
+  }, 120_000);
+
+  afterAll(async () => {
+    await fleet?.stop();
+    await forge?.stop();
+  });
+
+  const recordings = readRecordings(release);
+
+  test.each(recordings.map((recording, n) => [recording.file, recording.name, n] as const))(
+    "are answered with all that they were answered then: %s: %s",
+    async (_file, _name, n) => {
+      const recording = recordings[n];
+      if (!recording) throw new Error("there is none");
+      expect(await replay(forge, recording, await fleet.newTenant())).toEqual([]);
+    },
+  );
+});
+
+/** Sends what was sent then, with the ids of today. */
+async function replay(forge: Forge, recording: Recording, tenant: Tenant): Promise<string[]> {
+  let ids: Variables = { ...tenant.variables };
+  let then: Variables = { ...recording.variables };
+  const found: string[] = [];
+  for (const [n, step] of recording.steps.entries()) {
+    const key = tenant.keys[step.as ?? "user"];
+    const exchanges = recording.recorded[n] ?? [];
+    // Of one who asks until something has come about, what it has heard last.
+    const asked = step.polls ? lastOfEach(exchanges) : exchanges;
+    let last: unknown;
+    for (const exchange of asked) {
+      const request = renamed(exchange.request, then, ids);
+      const answer = await answered(forge, request, key, step.polls && exchange.answer);
+      last = answer.body;
+      const at = `step ${n + 1}, ${request.method} ${request.path}`;
+      if (answer.status !== exchange.answer.status) {
+        found.push(`${at}: ${exchange.answer.status} then, ${answer.status} now`);
+      }
+      if (isJson(exchange.answer, request.path)) {
+        found.push(...lacking(exchange.answer.body, answer.body, at));
+      }
+    }
+    then = { ...then, ...kept(step, exchanges.at(-1)?.answer.body) };
+    ids = { ...ids, ...kept(step, last) };
+  }
+  return found;
+}
+
+/** Whether an answer is the API's own, and not a file or a model's. */
+const isJson = ({ headers }: Exchange["answer"], path: string): boolean =>
+  String(headers["content-type"]).includes("json") && !/\/(files|v1)\/./.test(path);
+
+const lastOfEach = (exchanges: Exchange[]): Exchange[] => [
+  ...new Map(
+    exchanges
+      .filter(({ answer }) => !String(answer.headers["content-type"]).includes("event-stream"))
+      .map((exchange) => [exchange.request.path, exchange]),
+  ).values(),
+];
+
+/** With today's ids in place of those of then. */
+function renamed<T>(request: T, then: Variables, ids: Variables): T {
+  let text = JSON.stringify(request);
+  for (const [name, value] of Object.entries(then)) text = text.replaceAll(value, `\${${name}}`);
+  return filledIn(JSON.parse(text) as T, ids);
+}
+
+interface Answer {
+  status: number;
+  body: unknown;
+}
+
+/** @param awaited - asks again until the job or pipeline is as far as it was then. */
+async function answered(
+  forge: Forge,
+  request: Exchange["request"],
+  key: string,
+  awaited?: Exchange["answer"] | false,
+): Promise<Answer> {
+  const statusThen = awaited && statusOf(awaited.body);
+  for (let tries = 0; ; tries++) {
+    const answer = await send(forge, request, key);
+    if (!statusThen || statusOf(answer.body) === statusThen || tries > 600) return answer;
+    await sleep(50);
+  }
+}
+
+const statusOf = (body: unknown): unknown => (body as { status?: unknown } | null)?.status;
+
+async function send(
+  forge: Forge,
+  { method, path, query, headers, body }: Exchange["request"],
+  key: string,
+): Promise<Answer> {
+  const url = new URL(encodeURI(path), forge.stack.apiUrl);
+  for (const [name, values] of Object.entries(query)) {
+    for (const value of [values].flat()) url.searchParams.append(name, value);
+  }
+  const response = await fetch(url, {
+    method,
+    headers: { ...headers, "x-service-api-key": key },
+    ...(body === undefined ? {} : { body: bytesOf(body) }),
+  });
+  const text = await response.text();
+  const kind = String(response.headers.get("content-type"));
+  return {
+    status: response.status,
+    body: kind.includes("json") ? JSON.parse(text) : { $text: text },
+  };
+}
+
+const LATER = "a_field_of_a_later_release";
+
+/** Whose fields are things, not properties: tags, GPUs, what is billed. */
+const MAPS = [
+  "by_job_type",
+  "by_tag",
+  "by_pipeline",
+  "gpu_hour",
+  "unit_costs",
+  "cost_breakdown",
+  "payload",
+];
+
+/** As a later server might: with fields that nobody knows yet, everywhere. */
+function withMore(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withMore);
+  if (typeof value !== "object" || value === null) return value;
+  const fields = Object.entries(value).map(([name, each]) => [
+    name,
+    MAPS.includes(name) ? each : withMore(each),
+  ]);
+  return { ...Object.fromEntries(fields), [LATER]: { of: ["another", "kind"] } };
+}
+
+type Change = (answer: Exchange["answer"], path: string) => Exchange["answer"];
+
+const SERVERS: Record<string, Change> = {
+  "as it was": (answer) => answer,
+  // A manifest is what its file says, to the letter.
+  "one that tells more": (answer, path) =>
+    isJson(answer, path) && !path.endsWith("/manifest")
+      ? { ...answer, body: withMore(answer.body) }
+      : answer,
+};
+
+describe.each(releases())("a server of %s", (release) => {
+  const recordings = readRecordings(release);
+
+  describe.each(Object.keys(RUNNERS))("%s", (client) => {
+    test.each(Object.entries(SERVERS))(
+      "%s",
+      async (_name, changed) => {
+        const players = await Promise.all(recordings.map((each) => play(each, changed)));
+        try {
+          const outcomes = await RUNNERS[client]?.(
+            recordings.map(({ steps, variables }, n) => ({
+              steps,
+              base_url: players[n]?.url ?? "",
+              step_url: players[n]?.stepUrl ?? "",
+              keys: { user: "forge_user_a", admin: "forge_admin_a", stranger: "forge_user_b" },
+              variables,
+            })),
+          );
+          const wrong = recordings.flatMap((recording, n) =>
+            compareScenario(recording, outcomes?.[n] ?? [], undefined, recording.variables).map(
+              (difference) => `${recording.file}, ${recording.name}: ${difference}`,
+            ),
+          );
+          expect(wrong).toEqual([]);
+        } finally {
+          await Promise.all(players.map((player) => player.close()));
+        }
+      },
+      90_000,
+    );
+  });
+});

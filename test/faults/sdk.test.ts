@@ -1,0 +1,281 @@
+import { createServer } from "node:http";
+import { setTimeout as sleep } from "node:timers/promises";
+import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { close, listen, recordExchanges } from "../support/exchanges";
+import { differences } from "../support/expectations";
+import { FAULTS, type Fault, FaultyProxy } from "../support/faulty-proxy";
+import { type Forge, startForge } from "../support/forge";
+import type { Outcome, Step } from "../support/sdk-contract";
+import { SdkFleet, type Tenant } from "../support/sdk-fleet";
+import { RUNNERS } from "../support/sdk-runners";
+import type { HandedJob, TestWorker } from "../support/test-worker";
+
+/** Every client through a real TCP proxy that cuts, withholds and slows: right results, once, and an end. */
+let forge: Forge;
+let fleet: SdkFleet;
+
+const BURST = 60;
+
+beforeAll(async () => {
+  forge = await startForge({
+    FORGE_RATE_LIMIT_PER_MINUTE: "1800",
+    FORGE_RATE_LIMIT_BURST: String(BURST),
+  });
+  fleet = await SdkFleet.start(forge);
+}, 300_000);
+
+afterAll(async () => {
+  try {
+    await fleet?.stop();
+    await forge?.proveInvariants();
+  } finally {
+    await forge?.stop();
+  }
+});
+
+const CLIENTS = Object.keys(RUNNERS);
+
+const ROWS = '{"question": "1 + 1?", "answer": "2"}\n'.repeat(50);
+
+/** Each kind of request: creations, reads, changes, files up and down. */
+const STEPS: (Step & { result?: unknown })[] = [
+  {
+    call: "audit",
+    options: { dataset_uri: "s3://team-data/rows.parquet", resources: { gpu: 64 } },
+    keep: { job: "job_id" },
+    result: { status: "pending" },
+  },
+  { call: "status", args: ["${job}"], result: { status: "pending" } },
+  { call: "jobs.list", result: [{ job_type: "audit" }] },
+  { call: "jobs.cancel", args: ["${job}"], result: { error_code: "cancelled" } },
+  {
+    call: "pipelines.create",
+    options: {
+      steps: [
+        { name: "a", job_type: "audit", payload: { dataset_uri: "s3://team-data/rows.parquet" } },
+      ],
+      approvals: ["a"],
+    },
+    keep: { pipeline: "pipeline_id" },
+    result: { steps: [{ name: "a" }] },
+  },
+  {
+    call: "pipelines.wait",
+    args: ["${pipeline}"],
+    options: { poll_interval: 0.1, timeout: 30, stop_at_approval: true },
+    result: { status: "waiting_approval" },
+  },
+  {
+    call: "pipelines.approve",
+    args: ["${pipeline}", "a"],
+    options: { approved: false, note: "no" },
+    result: { steps: [{ approval: { approved: false, note: "no" } }] },
+  },
+  {
+    call: "datasets.upload",
+    args: [{ $file: "rows.jsonl", text: ROWS }],
+    keep: { dataset: "dataset_id" },
+    result: { num_rows: 50 },
+  },
+  {
+    call: "artifacts.download",
+    args: ["${dataset}", "raw.jsonl", { $folder: "rows.down" }],
+    result: { $file: ROWS },
+  },
+  { call: "artifacts.delete", args: ["${dataset}"], result: { deleted_at: "<time>" } },
+  {
+    call: "api_keys.create",
+    args: ["box"],
+    options: { scope: "worker" },
+    keep: { key: "key_id" },
+    result: { key: "<text>" },
+  },
+  { call: "api_keys.revoke", args: ["${key}"], result: { revoked: true } },
+  { call: "billing.set_budget", args: [100], result: { budget: { cap_usd: 100 } } },
+  { call: "workers.drain", args: ["${worker}"], result: { worker_id: "<text>" } },
+];
+
+describe.each(CLIENTS)("%s", (client) => {
+  test.each(FAULTS)(
+    "each request, once with: %s",
+    async (fault) => {
+      const tenant = await fleet.newTenant();
+      const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) =>
+        // For the answer to a file whoever sends one has more patience than a test.
+        fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault,
+      );
+      expect(outcomes.map((outcome) => outcome.error)).toEqual(STEPS.map(() => undefined));
+      const wrong = STEPS.flatMap((step, n) => differences(step.result, outcomes[n]?.result));
+      expect(wrong).toEqual([]);
+      // A fault that had no request left to meet is none.
+      expect(done).toHaveLength(STEPS.length);
+      // The first key is the tenant's own.
+      expect(await belongings(tenant)).toEqual({
+        jobs: 1,
+        pipelines: 1,
+        artifacts: 1,
+        api_keys: 2,
+      });
+    },
+    90_000,
+  );
+
+  test("a storm of refusals for asking too often", async () => {
+    const tenant = await fleet.newTenant();
+    const recorder = await recordExchanges(forge.stack.apiUrl);
+    try {
+      const { api_key } = await forge.admin.post<{ api_key: { key: string } }>("/api/admin/users", {
+        name: "busy",
+      });
+      const keys = { ...tenant.keys, user: api_key.key };
+      const steps: Step[] = Array.from({ length: BURST + 30 }, () => ({ call: "service.ping" }));
+      const { url, stepUrl } = recorder;
+      const [outcomes = []] = await run(client, [
+        { steps, base_url: url, step_url: stepUrl, keys, variables: {} },
+      ]);
+      expect(outcomes.filter((outcome) => outcome.error)).toEqual([]);
+      const statuses = recorder.steps.flat().map(({ answer }) => answer.status);
+      expect(statuses.filter((status) => status === 200)).toHaveLength(steps.length);
+      expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+    } finally {
+      await recorder.close();
+    }
+  }, 90_000);
+});
+
+/** Runs steps through a proxy that does to the first request of each what `faultOf` says. */
+async function runThrough(
+  client: string,
+  { keys, variables }: Tenant,
+  steps: Step[],
+  faultOf: (n: number) => Fault,
+): Promise<{ outcomes: Outcome[]; done: Fault[] }> {
+  const proxy = await FaultyProxy.start(() => forge.stack.apiUrl);
+  let begun = 0;
+  const control = createServer((_request, reply) => {
+    proxy.ahead.splice(0, Infinity, faultOf(begun++));
+    reply.end();
+  });
+  try {
+    const [outcomes = []] = await run(client, [
+      {
+        steps,
+        base_url: proxy.url,
+        step_url: await listen(control),
+        keys,
+        variables,
+        limits: { timeout: 2 },
+      },
+    ]);
+    return { outcomes, done: proxy.done };
+  } finally {
+    await close(control);
+    await proxy.stop();
+  }
+}
+
+const run = async (client: string, assignments: Parameters<(typeof RUNNERS)[string]>[0]) => {
+  const runner = RUNNERS[client];
+  if (!runner) throw new Error(`there is no client ${client}`);
+  return await runner(assignments);
+};
+
+async function belongings({ keys }: Tenant): Promise<Record<string, number>> {
+  const api = new ApiClient(forge.stack.apiUrl, keys.user);
+  const counts: Record<string, number> = {};
+  for (const [name, path] of [
+    ["jobs", "/api/jobs"],
+    ["pipelines", "/api/pipelines"],
+    ["artifacts", "/api/artifacts?deleted=true"],
+    ["api_keys", "/api/auth/api-keys"],
+  ] as const) {
+    counts[name] = (await api.get<Record<string, unknown[]>>(path))[name]?.length ?? 0;
+  }
+  return counts;
+}
+
+const LINES = Array.from({ length: 400 }, (_, n) => `line ${n}`);
+
+test("the server is killed while all of them wait and follow the log", async () => {
+  const worker = await forge.worker("logging");
+  await worker.register(undefined, { tags: ["logging"] });
+  worker.beat();
+  const proxy = await FaultyProxy.start(() => forge.stack.apiUrl);
+  const control = createServer((_request, reply) => void reply.end());
+  try {
+    const { job_id } = await forge.user.submit("audit", {
+      dataset_uri: "s3://team-data/followed.parquet",
+      resources: { tags: ["logging"] },
+    });
+    const keys = { user: forge.stack.keys.userKey };
+    const follow = async (client: string, step: Step): Promise<unknown> => {
+      const [outcomes = []] = await run(client, [
+        {
+          steps: [step],
+          base_url: proxy.url,
+          step_url: await stepUrl,
+          keys,
+          variables: { job: job_id },
+        },
+      ]);
+      return outcomes[0]?.error ?? outcomes[0]?.result;
+    };
+    const stepUrl = listen(control);
+    const followed = Promise.all(
+      CLIENTS.flatMap((client) => [
+        follow(client, { call: "wait", args: ["${job}"], options: { timeout: 60 } }),
+        follow(client, { call: "jobs.logs", args: ["${job}"], options: { follow: true } }),
+      ]),
+    );
+    const job = await worker.take();
+    await append(worker, job, 0, 100);
+    // All are there, and have heard of it.
+    await waitFor("everybody to listen", () => proxy.connections >= 2 * CLIENTS.length);
+    await append(worker, job, 100, 200);
+    await forge.stack.server?.kill();
+    await sleep(1_500);
+    await forge.stack.startServer();
+    await append(worker, job, 200, 400);
+    await worker.complete(job);
+    for (const [n, found] of (await followed).entries()) {
+      if (n % 2 === 0) expect(found).toMatchObject({ job_id, status: "completed" });
+      else expect(found).toEqual(LINES);
+    }
+  } finally {
+    worker.silence();
+    await close(control);
+    await proxy.stop();
+  }
+}, 120_000);
+
+/** Lines of the log, from one to another. */
+async function append(
+  worker: TestWorker,
+  job: HandedJob,
+  first: number,
+  end: number,
+): Promise<void> {
+  const size = (count: number): number =>
+    Buffer.byteLength(
+      LINES.slice(0, count)
+        .map((line) => `${line}\n`)
+        .join(""),
+    );
+  const text = LINES.slice(first, end)
+    .map((line) => `${line}\n`)
+    .join("");
+  const url = new URL(`/worker/jobs/${job.job_id}/log`, forge.stack.apiUrl);
+  url.searchParams.set("worker_id", worker.id);
+  url.searchParams.set("attempt", String(job.attempt));
+  const answer = await fetch(url, {
+    method: "PATCH",
+    headers: {
+      "x-service-api-key": forge.stack.keys.workerKey,
+      "content-type": "text/plain",
+      "content-range": `bytes ${size(first)}-${size(end) - 1}/*`,
+    },
+    body: text,
+  });
+  if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+}

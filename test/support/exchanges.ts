@@ -1,0 +1,148 @@
+import { createServer, type IncomingMessage, type Server, request as send } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One request of a client, and what it was answered. Bodies are JSON where they are that; see Bytes. */
+export interface Exchange {
+  request: {
+    method: string;
+    path: string;
+    query: Record<string, string | string[]>;
+    headers: Record<string, string>;
+    body?: unknown;
+  };
+  answer: { status: number; headers: Record<string, string>; body?: unknown };
+}
+
+export interface Recorder {
+  url: string;
+  /** To be posted to before each step. */
+  stepUrl: string;
+  /** By step, in the order in which they were asked. */
+  steps: Exchange[][];
+  close(): Promise<void>;
+}
+
+/** Of an answer, what a client may go by; dates and lengths are of the moment. */
+const TOLD =
+  /^(content-type|x-forge-.*|retry-after|location|content-range|etag|idempotency-replayed)$/;
+const ASKED =
+  /^(content-type|accept|idempotency-key|last-event-id|range|x-forge-client|x-checksum-.*)$/;
+
+const NEXT_STEP = "/-/step";
+
+/** A server that passes everything on to another as it is, and remembers it. */
+export async function recordExchanges(target: string): Promise<Recorder> {
+  const steps: Exchange[][] = [];
+  const server = createServer((given, reply) => {
+    if (given.url === NEXT_STEP) {
+      steps.push([]);
+      reply.end();
+      return;
+    }
+    const step = steps.at(-1) ?? [];
+    const place = step.push(UNANSWERED) - 1;
+    const forwarded = send(new URL(given.url ?? "/", target), {
+      method: given.method,
+      headers: given.headers,
+    });
+    const sent = collect(given);
+    forwarded.on("response", (answer) => {
+      const received = collect(answer);
+      reply.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(reply);
+      answer.on("close", () => {
+        step[place] = exchangeOf(given, sent(), answer, received());
+      });
+      // Who stops listening to a stream has been answered all the same.
+      reply.on("close", () => forwarded.destroy());
+    });
+    forwarded.on("error", () => reply.destroy());
+    given.pipe(forwarded);
+  });
+  const url = await listen(server);
+  return { url, stepUrl: url + NEXT_STEP, steps, close: () => close(server) };
+}
+
+const UNANSWERED: Exchange = {
+  request: { method: "?", path: "?", query: {}, headers: {} },
+  answer: { status: 0, headers: {} },
+};
+
+export async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+export async function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+}
+
+function collect(stream: IncomingMessage): () => Buffer {
+  const chunks: Buffer[] = [];
+  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks);
+}
+
+function exchangeOf(
+  given: IncomingMessage,
+  sent: Buffer,
+  answer: IncomingMessage,
+  received: Buffer,
+): Exchange {
+  const url = new URL(given.url ?? "/", "http://forge");
+  return {
+    request: {
+      method: given.method ?? "GET",
+      path: decodeURIComponent(url.pathname),
+      query: queryOf(url),
+      headers: headersOf(given, ASKED),
+      ...bodyOf(sent),
+    },
+    answer: {
+      status: answer.statusCode ?? 0,
+      headers: headersOf(answer, TOLD),
+      ...bodyOf(received),
+    },
+  };
+}
+
+function queryOf({ searchParams }: URL): Record<string, string | string[]> {
+  const names = [...new Set(searchParams.keys())];
+  return Object.fromEntries(
+    names.map((name) => {
+      const values = searchParams.getAll(name);
+      return [name, values.length > 1 ? values : (values[0] ?? "")];
+    }),
+  );
+}
+
+function headersOf({ headers }: IncomingMessage, wanted: RegExp): Record<string, string> {
+  const found = Object.entries(headers).filter(([name]) => wanted.test(name));
+  return Object.fromEntries(found.map(([name, value]) => [name, String(value)]));
+}
+
+/** A body that is not JSON. */
+type Bytes = { $text: string } | { $base64: string };
+
+function bodyOf(bytes: Buffer): { body?: unknown } {
+  if (bytes.length === 0) return {};
+  const text = bytes.toString();
+  try {
+    return { body: JSON.parse(text) as unknown };
+  } catch {
+    const isText = Buffer.from(text).equals(bytes) && !text.includes("\0");
+    const body: Bytes = isText ? { $text: text } : { $base64: bytes.toString("base64") };
+    return { body };
+  }
+}
+
+/** The bytes of a recorded body. */
+export function bytesOf(body: unknown): Buffer {
+  if (body === undefined) return Buffer.alloc(0);
+  if (typeof body === "object" && body !== null) {
+    if ("$text" in body) return Buffer.from(String(body.$text));
+    if ("$base64" in body) return Buffer.from(String(body.$base64), "base64");
+  }
+  return Buffer.from(JSON.stringify(body));
+}

@@ -1,0 +1,50 @@
+/**
+ * What is expected of a value, in JSON: of an object the fields that are named, of a list each element,
+ * and of a text in angle brackets its kind. Variables are written `${name}`.
+ */
+export type Expectation = unknown;
+
+const KINDS: Record<string, (value: unknown) => boolean> = {
+  "<any>": () => true,
+  "<present>": (value) => value !== undefined && value !== null,
+  "<absent>": (value) => value === undefined,
+  "<text>": (value) => typeof value === "string" && value !== "",
+  "<number>": (value) => typeof value === "number",
+  "<time>": (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
+  "<list>": (value) => Array.isArray(value),
+};
+
+/** Each place where the value is not as expected; none where all is. */
+export function differences(expected: Expectation, value: unknown, at = "it"): string[] {
+  if (typeof expected === "string" && expected.startsWith("<") && expected.endsWith(">")) {
+    const isKind = KINDS[expected];
+    if (!isKind) throw new Error(`${expected} is no kind of expectation`);
+    return isKind(value) ? [] : [`${at} is ${inWords(value)}, not ${expected}`];
+  }
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(value) || value.length !== expected.length) {
+      return [`${at} is ${inWords(value)}, not a list of ${expected.length}`];
+    }
+    return expected.flatMap((each, n) => differences(each, value[n], `${at}[${n}]`));
+  }
+  if (typeof expected === "object" && expected !== null) {
+    if (typeof value !== "object" || value === null) return [`${at} is ${inWords(value)}`];
+    const fields = value as Record<string, unknown>;
+    return Object.entries(expected).flatMap(([name, each]) =>
+      differences(each, fields[name], `${at}.${name}`),
+    );
+  }
+  return Object.is(expected, value) ? [] : [`${at} is ${inWords(value)}, not ${inWords(expected)}`];
+}
+
+const inWords = (value: unknown): string => (JSON.stringify(value) ?? "not there").slice(0, 300);
+
+/** With `${name}` replaced by the value of that variable, in every text. */
+export function filledIn<T>(template: T, variables: Record<string, string>): T {
+  const text = JSON.stringify(template).replace(/\$\{(\w+)\}/g, (_whole, name: string) => {
+    const value = variables[name];
+    if (value === undefined) throw new Error(`there is no variable ${name}`);
+    return JSON.stringify(value).slice(1, -1);
+  });
+  return JSON.parse(text) as T;
+}
