@@ -1,0 +1,94 @@
+/** Nothing usable came: the connection failed, or was silent for too long. */
+export class ConnectionFailure extends Error {}
+
+export interface ExchangeOptions {
+  fetch: typeof fetch;
+  /** For so long nothing may happen: before the answer, and between two pieces of it. */
+  silenceMs: number;
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * One request and its answer. Ends by `close`, which whoever began it must call; by the caller's
+ * signal, with the signal's reason; or by silence, with a ConnectionFailure.
+ */
+export class Exchange {
+  readonly #controller = new AbortController();
+  readonly #options: ExchangeOptions;
+  readonly #onAbort = (): void => this.#controller.abort();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: ExchangeOptions) {
+    options.signal?.throwIfAborted();
+    this.#options = options;
+    options.signal?.addEventListener("abort", this.#onAbort);
+  }
+
+  async send(url: string, init: RequestInit): Promise<Response> {
+    // Called as a method of something else, a browser's fetch refuses.
+    const { fetch } = this.#options;
+    const { signal } = this.#controller;
+    return await this.#listen(fetch(url, { ...init, signal, redirect: "manual" }));
+  }
+
+  async *chunks(response: Response): AsyncGenerator<Uint8Array, void, undefined> {
+    if (!response.body) return;
+    const reader = response.body.getReader();
+    for (;;) {
+      const { done, value } = await this.#listen(reader.read());
+      if (done) return;
+      yield value;
+    }
+  }
+
+  /** Something has happened: silence begins anew. */
+  alive(): void {
+    clearTimeout(this.#timer);
+    const { silenceMs } = this.#options;
+    if (silenceMs === Number.POSITIVE_INFINITY) return;
+    this.#timer = setTimeout(() => this.#controller.abort(new Silence(silenceMs)), silenceMs);
+  }
+
+  /** Leaves nothing open. */
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#options.signal?.removeEventListener("abort", this.#onAbort);
+    this.#controller.abort();
+  }
+
+  /** Silence counts only while something is waited for: a reader may take its time. */
+  async #listen<T>(work: Promise<T>): Promise<T> {
+    this.alive();
+    try {
+      return await work;
+    } catch (error) {
+      this.#options.signal?.throwIfAborted();
+      const { reason } = this.#controller.signal;
+      const cause = reason instanceof Silence ? reason : error;
+      throw new ConnectionFailure(describe(cause), { cause });
+    } finally {
+      clearTimeout(this.#timer);
+    }
+  }
+}
+
+class Silence extends Error {
+  constructor(ms: number) {
+    super(`no answer within ${ms / 1000} s`);
+  }
+}
+
+/** fetch says "fetch failed" of everything, and the rest in its error's cause. */
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { cause } = error;
+  if (!(cause instanceof Error)) return error.message;
+  return cause.message || String((cause as { code?: unknown }).code ?? error.message);
+}
+
+export async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of chunks) text += decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}

@@ -1,0 +1,33 @@
+import { VERSION } from "./version.ts";
+
+export const CLIENT_HEADER = { "X-Forge-Client": `sdk-typescript/${VERSION}` };
+
+/** Tells once that the server would rather have a newer client. Shared by a client's variants. */
+export class VersionNotice {
+  readonly #warn: (message: string) => void;
+  #wasTold = false;
+
+  constructor(warn: (message: string) => void) {
+    this.#warn = warn;
+  }
+
+  look(headers: Headers): void {
+    const least = headers.get("x-forge-min-client");
+    if (this.#wasTold || !least || !isOlder(VERSION, least)) return;
+    this.#wasTold = true;
+    const server = headers.get("x-forge-version");
+    const whose = server ? `Forge ${server}` : "This Forge";
+    this.#warn(`${whose} asks for @forge/sdk ${least} or newer; this is ${VERSION}.`);
+  }
+}
+
+/** Of versions such as 1.12.0; what is none is never newer. */
+export function isOlder(version: string, than: string): boolean {
+  const [ours, theirs] = [numbersOf(version), numbersOf(than)];
+  if (!ours || !theirs) return false;
+  const at = ours.findIndex((number, n) => number !== theirs[n]);
+  return at >= 0 && (ours[at] ?? 0) < (theirs[at] ?? 0);
+}
+
+const numbersOf = (version: string): number[] | undefined =>
+  /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})(?![\w.])/.exec(version)?.slice(1).map(Number);
