@@ -80,10 +80,10 @@ class Silence extends Error {
 
 /** fetch says "fetch failed" of everything, and the rest in its error's cause. */
 function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  if (!(cause instanceof Error)) return error.message;
-  return cause.message || String((cause as { code?: unknown }).code ?? error.message);
+  // Not instanceof: the global fetch and this module may have other globals.
+  const { message, cause } = (error ?? {}) as { message?: string; cause?: unknown };
+  const { message: reason, code } = (cause ?? {}) as { message?: string; code?: string };
+  return reason || code || message || String(error);
 }
 
 export async function textOf(chunks: AsyncIterable<Uint8Array>): Promise<string> {
