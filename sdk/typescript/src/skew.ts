@@ -22,7 +22,7 @@ export class VersionNotice {
 }
 
 /** Of versions such as 1.12.0; what is none is never newer. */
-export function isOlder(version: string, than: string): boolean {
+function isOlder(version: string, than: string): boolean {
   const [ours, theirs] = [numbersOf(version), numbersOf(than)];
   if (!ours || !theirs) return false;
   const at = ours.findIndex((number, n) => number !== theirs[n]);

@@ -55,7 +55,7 @@ function fileOf(value: unknown): ManifestFile {
 }
 
 /** Hands content on, and compares it with the manifest; no more is taken than the manifest has. */
-export async function* checked(
+async function* checked(
   file: ManifestFile,
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array, FileCheck, undefined> {

@@ -131,7 +131,11 @@ export const json = (content: unknown, status = 200): Answer => ({
   body: JSON.stringify(content),
 });
 
-export function refusal(status: number, code: string, headers: Record<string, string> = {}): Answer {
+export function refusal(
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+): Answer {
   const error = { code, message: "no", param: "x", request_id: "req_1" };
   return { ...json({ error }, status), headers };
 }

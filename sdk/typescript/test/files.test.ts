@@ -1,5 +1,14 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { IntegrityError, type Progress, UnsafePathError } from "../src/index.ts";
@@ -64,29 +73,34 @@ test("content may be bytes, a Blob, a File or a stream", async () => {
     "file",
   ]);
   for (const { body } of server.asked) expect(String(body)).toBe('{"a": 1}\n');
-  await expect(datasets.upload(bytes)).rejects.toThrow('format must be jsonl, csv or parquet, not ""');
+  await expect(datasets.upload(bytes)).rejects.toThrow(
+    'format must be jsonl, csv or parquet, not ""',
+  );
   await expect(datasets.upload(join(folder, "none.csv"))).rejects.toThrow("none.csv");
 });
 
-test.each([true, false])("a download goes on where it broke (a server that knows Range: %s)", async (knows) => {
-  server.knowsRange = knows;
-  let cuts = 0;
-  server.script = ({ path, headers }) => {
-    if (!path.endsWith("/raw.jsonl") || cuts === 3) return undefined;
-    cuts += 1;
-    const start = knows ? Number(/\d+/.exec(headers.range ?? "")?.[0] ?? 0) : 0;
-    const body = RAW().subarray(start);
-    const span = { "Content-Range": `bytes ${start}-${RAW().length - 1}/${RAW().length}` };
-    return { status: start ? 206 : 200, body, headers: start ? span : {}, cutAfter: 1000 * cuts };
-  };
-  const told: Progress[] = [];
-  const target = join(folder, "raw");
-  const onProgress = (each: Progress) => told.push(each);
-  await server.client().artifacts.download("ds_1", "raw.jsonl", target, { onProgress });
-  expect(readFileSync(target).equals(RAW())).toBe(true);
-  expect(told.at(-1)?.done_bytes).toBe(RAW().length);
-  expect(server.asked).toHaveLength(5);
-});
+test.each([true, false])(
+  "a download goes on where it broke (a server that knows Range: %s)",
+  async (knows) => {
+    server.knowsRange = knows;
+    let cuts = 0;
+    server.script = ({ path, headers }) => {
+      if (!path.endsWith("/raw.jsonl") || cuts === 3) return undefined;
+      cuts += 1;
+      const start = knows ? Number(/\d+/.exec(headers.range ?? "")?.[0] ?? 0) : 0;
+      const body = RAW().subarray(start);
+      const span = { "Content-Range": `bytes ${start}-${RAW().length - 1}/${RAW().length}` };
+      return { status: start ? 206 : 200, body, headers: start ? span : {}, cutAfter: 1000 * cuts };
+    };
+    const told: Progress[] = [];
+    const target = join(folder, "raw");
+    const onProgress = (each: Progress) => told.push(each);
+    await server.client().artifacts.download("ds_1", "raw.jsonl", target, { onProgress });
+    expect(readFileSync(target).equals(RAW())).toBe(true);
+    expect(told.at(-1)?.done_bytes).toBe(RAW().length);
+    expect(server.asked).toHaveLength(5);
+  },
+);
 
 test("bytes that are not the manifest's are thrown away", async () => {
   const wrong = Buffer.from(RAW());
@@ -125,7 +139,9 @@ test("pull fetches what is not there, and verify finds what has changed", async 
   ]);
   expect(await artifacts.pull("ds_1", folder)).toMatchObject({ fetched: ["deep/er/b"] });
   expect(readFileSync(join(folder, "deep/er/b"), "utf8")).toBe("two");
-  await expect(artifacts.verifyLocal("ds_1", join(folder, "none"))).rejects.toThrow("not a directory");
+  await expect(artifacts.verifyLocal("ds_1", join(folder, "none"))).rejects.toThrow(
+    "not a directory",
+  );
 });
 
 test.each([

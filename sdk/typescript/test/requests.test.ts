@@ -58,7 +58,8 @@ test("a job has four statuses, the API's own beside, and fields that are not kno
     ["of_later", "2026-11-01T00:00:00.000Z", "failed"],
   ] as const;
   for (const [raw, ended, status] of answers) {
-    server.script = () => job({ status: raw, completed_at: ended, later: 1, logs: "hides nothing" });
+    server.script = () =>
+      job({ status: raw, completed_at: ended, later: 1, logs: "hides nothing" });
     const found = await server.client().status("job_1");
     expect([found.status, found.raw_status]).toEqual([status, raw]);
     expect(JSON.parse(JSON.stringify(found))).toMatchObject({ job_id: "job_1", status, later: 1 });
@@ -108,7 +109,11 @@ test("a key of one's own goes with each try", async () => {
 
 test("Retry-After is waited for, in seconds or until a date, unless it is too long", async () => {
   const date = new Date(Date.now() + 20_000).toUTCString();
-  server.play(refusal(429, "rate_limited", { "Retry-After": "7" }), refusal(429, "rate_limited", { "Retry-After": date }), json({ ok: true }));
+  server.play(
+    refusal(429, "rate_limited", { "Retry-After": "7" }),
+    refusal(429, "rate_limited", { "Retry-After": date }),
+    json({ ok: true }),
+  );
   await server.client().service.ping();
   expect(pauses[0]).toBe(7000);
   expect(pauses[1]).toBeGreaterThan(15_000);
@@ -200,7 +205,9 @@ test("the key is in no error, and no picture of a client", async () => {
   expect(inspect(client, { depth: 9 })).not.toContain(KEY);
   expect(JSON.stringify(client)).not.toContain(KEY);
   for (const apiKey of ["with space and secret", "sécret", "line\nsecret"]) {
-    expect(() => new Forge({ apiKey, baseUrl: server.url })).toThrow(/SERVICE_API_KEY is not a key/);
+    expect(() => new Forge({ apiKey, baseUrl: server.url })).toThrow(
+      /SERVICE_API_KEY is not a key/,
+    );
     expect(() => new Forge({ apiKey, baseUrl: server.url })).not.toThrow(/secret/);
   }
   for (const baseUrl of ["forge.example.com", "ftp://x", "http://a:b@c", "http://x/?key=1"]) {

@@ -39,7 +39,7 @@ test("events go on where they were cut, without a gap", async () => {
   server.play(
     stream(first + half, { cutAfter: first.length + half.length - 5 }),
     refusal(503, "restarting"),
-    stream(half + ": keep-alive\n\n" + event(4, "progress", { job_id: "job_1", progress: 0.5 })),
+    stream(`${half}: keep-alive\n\n${event(4, "progress", { job_id: "job_1", progress: 0.5 })}`),
     stream(status(5, "completed") + status(6, "never read"), { staysOpen: true }),
   );
   const events = await allOf(server.client().jobs.events("job_1"));
@@ -161,7 +161,9 @@ test("a job that fails rejects with the worker's message", async () => {
 
 test("wait has an end", async () => {
   server.script = (asked) =>
-    isEvents(asked) ? stream(status(1, "running"), { staysOpen: true }) : job({ status: "running" });
+    isEvents(asked)
+      ? stream(status(1, "running"), { staysOpen: true })
+      : job({ status: "running" });
   const client = server.client();
   const waiting = client.wait("job_1", { timeout: 0.2 });
   await expect(waiting).rejects.toBeInstanceOf(WaitTimeoutError);
@@ -172,7 +174,9 @@ test("wait has an end", async () => {
 
 test("wait can be given up by a signal, and by what onEvent throws", async () => {
   server.script = (asked) =>
-    isEvents(asked) ? stream(status(1, "running"), { staysOpen: true }) : job({ status: "running" });
+    isEvents(asked)
+      ? stream(status(1, "running"), { staysOpen: true })
+      : job({ status: "running" });
   const controller = new AbortController();
   const reason = new Error("gone home");
   const waiting = server
@@ -201,7 +205,8 @@ test("a pipeline is waited for by asking", async () => {
 });
 
 test("a model's answer in events, in any pieces", async () => {
-  const text = 'data: {"a":\r\ndata: 1}\r\n\r\n: comment\n\nevent: x\rdata:  two\r\rdata: [DONE]\n\n';
+  const text =
+    'data: {"a":\r\ndata: 1}\r\n\r\n: comment\n\nevent: x\rdata:  two\r\rdata: [DONE]\n\n';
   const answer = stream("");
   const parts = new ReadableStream<Uint8Array>({
     start(controller) {

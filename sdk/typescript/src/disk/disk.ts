@@ -2,7 +2,7 @@ import type { OnProgress } from "../progress.ts";
 import type { OnCheck, Verification } from "../verification.ts";
 
 /** The bytes of an artifact's file, by its path. */
-export type Content = (path: string) => AsyncIterable<Uint8Array>;
+type Content = (path: string) => AsyncIterable<Uint8Array>;
 
 export interface Pulled {
   directory: string;

@@ -11,6 +11,8 @@ import { checkLocal, filesBelow, find, prepare } from "./folder.ts";
 
 export const disk: Disk = {
   async open(path) {
+    // Says which file is not there, as openAsBlob does not.
+    if (!(await stat(path)).isFile()) throw new ForgeError(`${path} is not a file`);
     return { blob: await openAsBlob(path), filename: basename(path) };
   },
 
