@@ -11,7 +11,7 @@ import { Pipelines } from "./resources/pipelines.ts";
 import { Service } from "./resources/service.ts";
 import { Workers } from "./resources/workers.ts";
 import type { Artifact, Job as JobAnswer } from "./schema.ts";
-import { type ForgeOptions, settingsOf, withLimits } from "./settings.ts";
+import { type ForgeOptions, type Settings, settingsOf } from "./settings.ts";
 import type {
   AuditParams,
   DeployParams,
@@ -43,10 +43,12 @@ export class Forge {
   readonly users: Users;
   readonly rateCards: RateCards;
   readonly service: Service;
+  readonly #settings: Settings;
   readonly #transport: Transport;
 
-  constructor(options: ForgeOptions | Transport = {}) {
-    const transport = options instanceof Transport ? options : new Transport(settingsOf(options));
+  constructor(options: ForgeOptions = {}) {
+    this.#settings = settingsOf(options);
+    const transport = new Transport(this.#settings);
     this.#transport = transport;
     this.jobs = new Jobs(transport);
     this.pipelines = new Pipelines(transport);
@@ -107,8 +109,12 @@ export class Forge {
   }
 
   /** The same client with other limits. */
-  withOptions(limits: Pick<ForgeOptions, "timeoutMs" | "maxRetries">): Forge {
-    return new Forge(new Transport(withLimits(this.#transport.settings, limits)));
+  withOptions({ timeoutMs, maxRetries }: Pick<ForgeOptions, "timeoutMs" | "maxRetries">): Forge {
+    return new Forge({
+      ...this.#settings,
+      timeoutMs: timeoutMs ?? this.#settings.timeoutMs,
+      maxRetries: maxRetries ?? this.#settings.maxRetries,
+    });
   }
 
   async #submit(type: string, params: object, options?: CreateOptions): Promise<Job> {

@@ -63,7 +63,7 @@ export class Job {
   }
 
   /** It has completed or failed, and nothing about it will change. */
-  get is_final(): boolean {
+  get isFinal(): boolean {
     return isFinal(this.status);
   }
 

@@ -1,7 +1,6 @@
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
 import { objectOf, parseJson } from "./retries.ts";
-import { VersionNotice } from "./skew.ts";
 
 export interface ForgeOptions {
   /** By default `SERVICE_API_KEY`, else the local stack's. */
@@ -19,14 +18,7 @@ export interface ForgeOptions {
 }
 
 /** How to talk to one Forge. */
-export interface Settings {
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  readonly timeoutMs: number;
-  readonly maxRetries: number;
-  readonly fetch: typeof fetch;
-  readonly notice: VersionNotice;
-}
+export type Settings = { readonly [Name in keyof ForgeOptions]-?: NonNullable<ForgeOptions[Name]> };
 
 /**
  * From arguments, environment and the local stack's stack.json, in this order of weight.
@@ -42,28 +34,26 @@ export function settingsOf(options: ForgeOptions): Settings {
   };
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || ofStack("api_url");
   const apiKey = options.apiKey || env.SERVICE_API_KEY || ofStack("user_api_key");
-  return withLimits(
-    {
-      baseUrl: checkedUrl(baseUrl),
-      apiKey: checkedKey(apiKey),
-      timeoutMs: 30_000,
-      maxRetries: 4,
-      fetch: options.fetch ?? fetch,
-      notice: new VersionNotice(options.onWarning ?? ((message) => console.warn(message))),
-    },
-    options,
-  );
-}
-
-/** The same with other limits. Throws ForgeError. */
-export function withLimits(
-  settings: Settings,
-  limits: Pick<ForgeOptions, "timeoutMs" | "maxRetries">,
-): Settings {
-  const { timeoutMs = settings.timeoutMs, maxRetries = settings.maxRetries } = limits;
+  const { timeoutMs = 30_000, maxRetries = 4 } = options;
   if (!(timeoutMs > 0)) throw new ForgeError("timeoutMs must be more than 0");
   if (!(maxRetries >= 0)) throw new ForgeError("maxRetries must not be negative");
-  return { ...settings, timeoutMs, maxRetries };
+  return {
+    baseUrl: checkedUrl(baseUrl),
+    apiKey: checkedKey(apiKey),
+    timeoutMs,
+    maxRetries,
+    fetch: options.fetch ?? fetch,
+    onWarning: once(options.onWarning ?? ((message) => console.warn(message))),
+  };
+}
+
+/** So that it is told once, also to a client's variants. */
+function once(tell: (message: string) => void): (message: string) => void {
+  let wasTold = false;
+  return (message) => {
+    if (!wasTold) tell(message);
+    wasTold = true;
+  };
 }
 
 function checkedUrl(value: unknown): string {

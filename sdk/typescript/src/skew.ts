@@ -2,23 +2,13 @@ import { VERSION } from "./version.ts";
 
 export const CLIENT_HEADER = { "X-Forge-Client": `sdk-typescript/${VERSION}` };
 
-/** Tells once that the server would rather have a newer client. Shared by a client's variants. */
-export class VersionNotice {
-  readonly #warn: (message: string) => void;
-  #wasTold = false;
-
-  constructor(warn: (message: string) => void) {
-    this.#warn = warn;
-  }
-
-  look(headers: Headers): void {
-    const least = headers.get("x-forge-min-client");
-    if (this.#wasTold || !least || !isOlder(VERSION, least)) return;
-    this.#wasTold = true;
-    const server = headers.get("x-forge-version");
-    const whose = server ? `Forge ${server}` : "This Forge";
-    this.#warn(`${whose} asks for @forge/sdk ${least} or newer; this is ${VERSION}.`);
-  }
+/** Tells that the server would rather have a newer client, where an answer says so. */
+export function checkVersion(headers: Headers, warn: (message: string) => void): void {
+  const least = headers.get("x-forge-min-client");
+  if (!least || !isOlder(VERSION, least)) return;
+  const server = headers.get("x-forge-version");
+  const whose = server ? `Forge ${server}` : "This Forge";
+  warn(`${whose} asks for @forge/sdk ${least} or newer; this is ${VERSION}.`);
 }
 
 /** Of versions such as 1.12.0; what is none is never newer. */

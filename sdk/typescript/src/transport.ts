@@ -6,7 +6,7 @@ import { pause } from "./pause.ts";
 import { queryText, type Request, randomHex } from "./request.ts";
 import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
 import type { Settings } from "./settings.ts";
-import { CLIENT_HEADER } from "./skew.ts";
+import { CLIENT_HEADER, checkVersion } from "./skew.ts";
 import { Upload } from "./upload.ts";
 
 /** An answer to be read in pieces, by one try. */
@@ -24,10 +24,6 @@ export class Transport {
 
   constructor(settings: Settings) {
     this.#settings = settings;
-  }
-
-  get settings(): Settings {
-    return this.#settings;
   }
 
   patience(options: RequestOptions = {}, atLeastMs = 0): Patience {
@@ -64,7 +60,7 @@ export class Transport {
   ): Promise<Opened> {
     const isRepeatable = request.isRepeatable !== false;
     const isUpload = request.body instanceof Upload;
-    const patient = Math.max(timeoutMs ?? silenceMs, request.answerMs ?? 0);
+    const patient = timeoutMs ?? Math.max(silenceMs, request.answerMs ?? 0);
     const exchange = new Exchange({
       fetch: this.#settings.fetch,
       silenceMs: isUpload && !platform.streamsUploads ? Number.POSITIVE_INFINITY : patient,
@@ -75,7 +71,7 @@ export class Transport {
     try {
       const url = `${this.#settings.baseUrl}${request.path}${queryText(request.query)}`;
       const response = await exchange.send(url, this.#init(request, exchange));
-      this.#settings.notice.look(response.headers);
+      checkVersion(response.headers, this.#settings.onWarning);
       if (!response.ok && response.status !== request.alsoStatus) {
         const body = await textOf(exchange.chunks(response));
         throw failureOfAnswer(request.path, response, body, isRepeatable);

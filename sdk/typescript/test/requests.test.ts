@@ -1,3 +1,5 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import {
   BadRequestError,
@@ -9,6 +11,7 @@ import {
   NotFoundError,
   PermissionDeniedError,
   RateLimitError,
+  VERSION,
 } from "../src/index.ts";
 import { FakeForge, job, json, KEY, refusal } from "./fake-forge.ts";
 import { pauses } from "./pauses.ts";
@@ -223,6 +226,11 @@ test("options are checked, and withOptions changes a copy", async () => {
   expect(server.asked).toHaveLength(1);
   await failureOf(client.service.ping());
   expect(server.asked).toHaveLength(6);
+});
+
+test("the version is the package's", () => {
+  const { version } = JSON.parse(readFileSync(join(__dirname, "../package.json"), "utf8"));
+  expect(VERSION).toBe(version);
 });
 
 test("an older client than the server would like: one warning, and it works", async () => {

@@ -1,10 +1,10 @@
-import { ForgeError, PipelineFailedError } from "../errors.ts";
+import { PipelineFailedError } from "../errors.ts";
 import { OUTAGE_MS } from "../following.ts";
 import type { Listing, ListOptions } from "../listing.ts";
 import type { CreateOptions, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Operations, Pipeline, PipelineStep } from "../schema.ts";
+import type { Operations, Pipeline } from "../schema.ts";
 import { Deadline } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
@@ -117,13 +117,6 @@ export class Pipelines extends Resource {
       deadline.check(pipeline.pipeline_id, pipeline.status);
       await pause(deadline.pauseMs(), rest.signal);
     }
-  }
-
-  /** A step by its name. Throws ForgeError where there is none. */
-  step(pipeline: Pipeline, name: string): PipelineStep {
-    const step = pipeline.steps.find((each) => each.name === name);
-    if (step) return step;
-    throw new ForgeError(`${pipeline.pipeline_id} has no step ${JSON.stringify(name)}`);
   }
 }
 
