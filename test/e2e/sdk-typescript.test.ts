@@ -95,7 +95,7 @@ test("in Node: jobs, events, logs, files, pipelines, bills", async () => {
   expect(printed).toBe("all right\n");
 }, 120_000);
 
-test("as in a browser: without Node's modules and globals", async () => {
+test("as in a browser: what the package is under that condition", async () => {
   const script = place("stack-browser.mjs");
   expect(await run(script, ["--conditions=browser"])).toBe("all right\n");
 }, 60_000);

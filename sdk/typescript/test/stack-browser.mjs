@@ -1,7 +1,8 @@
 // `Forge` against a real stack, as a browser has it: test/e2e/sdk-typescript.test.ts runs it in a
-// Node that takes the condition `browser`, and without what only Node has.
+// Node that takes the condition `browser`. That it names nothing of Node's, the compiler knows.
 const { SERVICE_BASE_URL: baseUrl, SERVICE_API_KEY: apiKey } = process.env;
-for (const name of ["process", "Buffer", "global", "setImmediate"]) delete globalThis[name];
+await fetch("data:,"); // makes Node's fetch, which begins by a look at the process
+delete globalThis.process;
 const { Forge, ForgeError } = await import("@forge/sdk");
 
 const DATA = '{"question": "1 + 1?", "answer": "2"}\n'.repeat(20_000);

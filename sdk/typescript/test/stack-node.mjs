@@ -133,8 +133,8 @@ async function theRest() {
   assert.ok((await client.billing.summary()).total_cost_usd > 0);
   const estimate = await client.billing.estimate("audit", { dataset_uri: "s3://b/k" });
   assert.ok(estimate.high_usd >= 0);
-  assert.ok((await client.billing.setBudget(1000)).budget);
-  assert.equal((await client.billing.setBudget(null)).budget, null);
+  assert.equal((await client.billing.setBudget(1000)).budget.cap_usd, 1000);
+  assert.equal((await client.billing.setBudget(null)).budget.cap_usd, null);
   assert.match(await client.billing.export(), /\n/);
   assert.equal((await client.billing.rates()).rate_card, "default");
   const key = await client.apiKeys.create("sdk-ts", { scope: "worker" });
