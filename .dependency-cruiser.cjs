@@ -52,7 +52,7 @@ module.exports = {
       comment: "the SDK for TypeScript has no dependencies, of ours or of others",
       severity: "error",
       from: { path: "^sdk/typescript/src/" },
-      to: { pathNot: "^(sdk/typescript/src/|#)", dependencyTypesNot: ["core"] },
+      to: { pathNot: "^(sdk/typescript/(src|dist)/|#)", dependencyTypesNot: ["core"] },
     },
     {
       name: "sdk-runs-in-browsers",

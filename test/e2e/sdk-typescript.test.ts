@@ -1,9 +1,10 @@
 import { execFile } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { Crew, usualWork } from "../support/pipelines";
 import { TestWorker } from "../support/test-worker";
@@ -56,18 +57,15 @@ async function run(script: string, flags: string[] = []): Promise<string> {
   return stdout;
 }
 
-/** Takes one evaluation that asks for its tag, and writes its log in two pieces. */
-async function writeLog(): Promise<void> {
+/** Takes one evaluation that asks for a tag, and writes its log in two pieces. */
+async function writeLog(tag: string, between = async (): Promise<void> => {}): Promise<void> {
   const { apiUrl, keys } = forge.stack;
-  const worker = new TestWorker(forge.user, "log-writer");
+  const worker = new TestWorker(forge.user, `worker-${tag}`);
   // job_types: else it would take what has no tag, too.
-  await worker.register(undefined, { tags: ["writes-log"], job_types: ["evaluate"] });
+  await worker.register(undefined, { tags: [tag], job_types: ["evaluate"] });
   const job = await worker.take(30);
   const log = Buffer.from("first\nsecönd\nlast, without an end");
-  for (const [start, end] of [
-    [0, 9],
-    [9, log.length],
-  ] as const) {
+  const append = async (start: number, end: number): Promise<void> => {
     const query = `worker_id=${worker.id}&attempt=${job.attempt}`;
     const { status } = await fetch(`${apiUrl}/worker/jobs/${job.job_id}/log?${query}`, {
       method: "PATCH",
@@ -79,8 +77,11 @@ async function writeLog(): Promise<void> {
       body: log.subarray(start, end),
     });
     expect(status).toBe(202);
-    await worker.heartbeat({ status: "busy", progress: 0.5, job_id: job.job_id, attempt: 1 });
-  }
+  };
+  await append(0, 9);
+  await worker.heartbeat({ status: "busy", progress: 0.5, job_id: job.job_id, attempt: 1 });
+  await between();
+  await append(9, log.length);
   await worker.complete(job, { metrics: { samples_evaluated: 100 } });
 }
 
@@ -91,7 +92,20 @@ function place(name: string): string {
 }
 
 test("in Node: jobs, events, logs, files, pipelines, bills", async () => {
-  const [printed] = await Promise.all([run(place("stack-node.mjs")), writeLog()]);
+  const [printed] = await Promise.all([run(place("stack-node.mjs")), writeLog("writes-log")]);
+  expect(printed).toBe("all right\n");
+}, 120_000);
+
+test("waiting and reading a log go on when the server was killed and is back", async () => {
+  const restart = async (): Promise<void> => {
+    await waitFor("a line to be read", () => existsSync(join(folder, "has-read")));
+    await forge.stack.server?.kill();
+    await forge.stack.startServer();
+  };
+  const [printed] = await Promise.all([
+    run(place("stack-restart.mjs")),
+    writeLog("sees-restart", restart),
+  ]);
   expect(printed).toBe("all right\n");
 }, 120_000);
 
