@@ -1,22 +1,22 @@
-/** Nothing usable came: the connection failed, or was silent for too long. */
-export class ConnectionFailure extends Error {}
-
 export interface ExchangeOptions {
   fetch: typeof fetch;
   /** For so long nothing may happen: before the answer, and between two pieces of it. */
   silenceMs: number;
   signal?: AbortSignal | undefined;
+  /** What to throw where the connection failed, or was silent for too long. */
+  failure: (reason: string, cause: unknown) => Error;
 }
 
 /**
  * One request and its answer. Ends by `close`, which whoever began it must call; by the caller's
- * signal, with the signal's reason; or by silence, with a ConnectionFailure.
+ * signal, with the signal's reason; or by silence, as by any other failure of the connection.
  */
 export class Exchange {
   readonly #controller = new AbortController();
   readonly #options: ExchangeOptions;
   readonly #onAbort = (): void => this.#controller.abort();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #isRead = false;
 
   constructor(options: ExchangeOptions) {
     options.signal?.throwIfAborted();
@@ -36,9 +36,10 @@ export class Exchange {
     const reader = response.body.getReader();
     for (;;) {
       const { done, value } = await this.#listen(reader.read());
-      if (done) return;
+      if (done) break;
       yield value;
     }
+    this.#isRead = true;
   }
 
   /** Something has happened: silence begins anew. */
@@ -53,7 +54,7 @@ export class Exchange {
   close(): void {
     clearTimeout(this.#timer);
     this.#options.signal?.removeEventListener("abort", this.#onAbort);
-    this.#controller.abort();
+    if (!this.#isRead) this.#controller.abort();
   }
 
   /** Silence counts only while something is waited for: a reader may take its time. */
@@ -65,7 +66,7 @@ export class Exchange {
       this.#options.signal?.throwIfAborted();
       const { reason } = this.#controller.signal;
       const cause = reason instanceof Silence ? reason : error;
-      throw new ConnectionFailure(describe(cause), { cause });
+      throw this.#options.failure(describe(cause), cause);
     } finally {
       clearTimeout(this.#timer);
     }

@@ -1,6 +1,6 @@
 import { platform } from "#platform";
 import { ForgeError, ForgeHTTPError } from "./errors.ts";
-import { ConnectionFailure, Exchange, textOf } from "./exchange.ts";
+import { Exchange, textOf } from "./exchange.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 import { queryText, type Request, randomHex } from "./request.ts";
@@ -65,9 +65,12 @@ export class Transport {
       fetch: this.#settings.fetch,
       silenceMs: isUpload && !platform.streamsUploads ? Number.POSITIVE_INFINITY : patient,
       signal,
+      failure: (reason, cause) => {
+        const address = `${this.#settings.baseUrl}${request.path}`;
+        const final = new ForgeHTTPError(`${address}: ${reason}`, {}, { cause });
+        return isRepeatable || platform.wasNotSent(cause) ? new Passing(final) : final;
+      },
     });
-    const failing = (error: unknown): unknown =>
-      error instanceof ConnectionFailure ? this.#lost(request, error, isRepeatable) : error;
     try {
       const url = `${this.#settings.baseUrl}${request.path}${queryText(request.query)}`;
       const response = await exchange.send(url, this.#init(request, exchange));
@@ -76,11 +79,11 @@ export class Transport {
         const body = await textOf(exchange.chunks(response));
         throw failureOfAnswer(request.path, response, body, isRepeatable);
       }
-      const chunks = mapErrors(exchange.chunks(response), failing);
+      const chunks = exchange.chunks(response);
       return { response, chunks, close: () => exchange.close() };
     } catch (error) {
       exchange.close();
-      throw failing(error);
+      throw error;
     }
   }
 
@@ -127,13 +130,6 @@ export class Transport {
     const json = { "Content-Type": "application/json", ...headers };
     return { method, headers: json, body: JSON.stringify(body) };
   }
-
-  #lost(request: Request, error: ConnectionFailure, isRepeatable: boolean): Error {
-    const { cause } = error;
-    const address = `${this.#settings.baseUrl}${request.path}`;
-    const final = new ForgeHTTPError(`${address}: ${error.message}`, {}, { cause });
-    return isRepeatable || platform.wasNotSent(cause) ? new Passing(final) : final;
-  }
 }
 
 /** As it is sent, each time: with the one key that keeps a creation from happening twice. */
@@ -145,15 +141,4 @@ function ready(request: Request, { idempotencyKey }: CreateOptions): Request {
     throw new ForgeError("idempotencyKey must be up to 255 printable ASCII characters");
   }
   return { ...request, headers: { ...request.headers, "Idempotency-Key": key } };
-}
-
-async function* mapErrors<T>(
-  items: AsyncGenerator<T, void, undefined>,
-  map: (error: unknown) => unknown,
-): AsyncGenerator<T, void, undefined> {
-  try {
-    yield* items;
-  } catch (error) {
-    throw map(error);
-  }
 }
