@@ -48,6 +48,23 @@ module.exports = {
       to: { path: "^dist/", pathNot: "^dist/(workflows|core)/" },
     },
     {
+      name: "sdk-stands-alone",
+      comment: "the SDK for TypeScript has no dependencies, of ours or of others",
+      severity: "error",
+      from: { path: "^sdk/typescript/src/" },
+      to: { pathNot: "^(sdk/typescript/(src|dist)/|#)", dependencyTypesNot: ["core"] },
+    },
+    {
+      name: "sdk-runs-in-browsers",
+      comment: "only what `#platform` and `#disk` are in Node may use Node",
+      severity: "error",
+      from: {
+        path: "^sdk/typescript/src/",
+        pathNot: "^sdk/typescript/src/(platform/node|disk/(node|folder))\\.ts$",
+      },
+      to: { dependencyTypes: ["core"] },
+    },
+    {
       name: "no-cycles",
       severity: "error",
       from: {},

@@ -67,21 +67,26 @@ function install() {
   });
 }
 
-function build() {
-  const sources = rooms
-    .flatMap((room) =>
-      readdirSync(join(root, room), { recursive: true, withFileTypes: true })
+const sourcesBelow = (folders) =>
+  folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
         .filter((entry) => entry.isFile() && /\.(ts|sql|sh|html|css|js)$/.test(entry.name))
         .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1)),
     )
     .sort();
-  const inputs = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", ...sources];
+
+const compile = (project) =>
+  run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
+
+function build() {
+  const inputs = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", ...sourcesBelow(rooms)];
   once("dist/.built", digestOf(inputs), () => {
     say("Building …");
     // What a deleted source left behind must not linger.
     for (const room of rooms) rmSync(join(root, "dist", room), { recursive: true, force: true });
     rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
-    run(process.execPath, [join(root, "node_modules/typescript/bin/tsc")]);
+    compile("tsconfig.json");
     for (const files of [
       "infra/database/migrations",
       "infra/bootstrap/bootstrap.sh",
@@ -90,6 +95,17 @@ function build() {
       cpSync(join(root, files), join(root, "dist", files), { recursive: true });
     }
     run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
+  });
+}
+
+/** A package of its own, for others to install. */
+function buildSdk() {
+  const sdk = "sdk/typescript";
+  const inputs = [`${sdk}/package.json`, `${sdk}/tsconfig.json`, ...sourcesBelow([`${sdk}/src`])];
+  once(`${sdk}/dist/.built`, digestOf(["package-lock.json", ...inputs]), () => {
+    say("Building the SDK for TypeScript …");
+    rmSync(join(root, sdk, "dist"), { recursive: true, force: true });
+    compile(sdk);
   });
 }
 
@@ -106,14 +122,17 @@ function runBuilt(script) {
 }
 
 const commands = {
-  build: () => {},
+  build: buildSdk,
   start: () => runBuilt("start.js"),
   demo: () => runBuilt("demo.js"),
   bench: () => runBuilt("bench/bench.js"),
   openapi: () => runBuilt("openapi/openapi.js"),
   simulate: () => runBuilt("simulate.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),
-  test: () => runBuilt("test.js"),
+  test: () => {
+    buildSdk();
+    runBuilt("test.js");
+  },
 };
 
 if (!(command in commands)) {

@@ -49,6 +49,7 @@ const SUITES: Record<string, () => Promise<Tally>> = {
       "activities",
       "workflows",
       "dev/openapi",
+      "sdk/typescript",
     ]),
   e2e: () => jest("e2e", ["test/e2e", ...SIDE_BY_SIDE]),
   contract: () => jest("contract", ["test/contract", ...SIDE_BY_SIDE]),
@@ -132,12 +133,15 @@ async function lint(): Promise<Tally> {
     ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
     ["node_modules/knip/bin/knip.js"],
     ["dist/dev/openapi/openapi.js"],
+    ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
+    ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
     [
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",
       ".dependency-cruiser.cjs",
       ...ROOMS,
       "test",
+      "sdk/typescript/src",
       "dist/workflows",
     ],
   ]);

@@ -8,6 +8,8 @@ test.each([
   ["package.json", /^ {2}"version": "(.*)"/m],
   ["agent/pyproject.toml", /^version = "(.*)"/m],
   ["agent/src/forge_agent/__init__.py", /^__version__ = "(.*)"/m],
+  ["sdk/typescript/package.json", /^ {2}"version": "(.*)"/m],
+  ["sdk/typescript/src/version.ts", /^export const VERSION = "(.*)"/m],
   ["sdk/python/pyproject.toml", /^version = "(.*)"/m],
   ["sdk/python/src/forge/_version.py", /^__version__ = "(.*)"/m],
 ])("%s says this release", (file, version) => {

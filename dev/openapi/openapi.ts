@@ -8,19 +8,20 @@ import type { OpenApiDocument } from "../../infra/http/openapi";
 import { createLogger } from "../../infra/logger";
 import { checkoutRoot } from "../stack/paths";
 import { findBreakingChanges } from "./breaking-changes";
+import { typescriptTypes } from "./typescript-types";
 
 /** The committed copies: what clients were written for. */
-const DOCS = join(checkoutRoot(), "docs");
-const DOCUMENT = "openapi.json";
+const DOCUMENT = "docs/openapi.json";
+const TYPES = "sdk/typescript/src/schema.ts";
 
 /**
- * `npm run openapi`: says what has changed against the committed copies, of the document and of the
- * manifests' schemas, and fails if anything has. `-- --write` writes them anew; where that would break
- * clients, only with `--breaking` beside it.
+ * `npm run openapi`: says what has changed against the committed copies, of the document, the
+ * manifests' schemas and the TypeScript SDK's types, and fails if anything has. `-- --write` writes
+ * them anew; where that would break clients, only with `--breaking` beside it.
  */
 async function main(flags: string[]): Promise<void> {
   const now = await currentDocument();
-  const old = readFileSync(join(DOCS, DOCUMENT), "utf8");
+  const old = readFileSync(join(checkoutRoot(), DOCUMENT), "utf8");
   const breaking = findBreakingChanges(JSON.parse(old) as OpenApiDocument, now);
   for (const change of breaking) process.stderr.write(`breaking: ${change}\n`);
   if (breaking.length > 0 && !flags.includes("--breaking")) {
@@ -28,23 +29,25 @@ async function main(flags: string[]): Promise<void> {
       "These changes break clients. If that is meant: npm run openapi -- --write --breaking",
     );
   }
-  const files = { [DOCUMENT]: now, ...inFolder("schemas", manifestJsonSchemas()) };
-  for (const [name, content] of Object.entries(files)) refresh(name, content, flags);
+  const files = { [DOCUMENT]: now, ...inFolder("docs/schemas", manifestJsonSchemas()) };
+  for (const [path, content] of Object.entries(files)) {
+    refresh(path, `${JSON.stringify(content, null, 2)}\n`, flags);
+  }
+  refresh(TYPES, typescriptTypes(now), flags);
 }
 
 const inFolder = (folder: string, files: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(Object.entries(files).map(([name, file]) => [`${folder}/${name}`, file]));
 
-function refresh(name: string, content: unknown, flags: string[]): void {
-  const path = join(DOCS, name);
-  const text = `${JSON.stringify(content, null, 2)}\n`;
+function refresh(name: string, text: string, flags: string[]): void {
+  const path = join(checkoutRoot(), name);
   if (existsSync(path) && readFileSync(path, "utf8") === text) return;
   if (!flags.includes("--write")) {
-    throw new Error(`docs/${name} is not what the code says: npm run openapi -- --write`);
+    throw new Error(`${name} is not what the code says: npm run openapi -- --write`);
   }
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
-  process.stderr.write(`docs/${name} is written anew\n`);
+  process.stderr.write(`${name} is written anew\n`);
 }
 
 /** From the routes as a server would serve them; nothing is connected to. */

@@ -19,28 +19,46 @@ export interface Assignment {
 
 export type Runner = (assignments: Assignment[]) => Promise<Outcome[][]>;
 
+const SDKS = join(checkoutRoot(), "sdk");
+
 /** Each client that Forge has, by name: all of them do what a scenario says. */
 export const RUNNERS: Record<string, Runner> = {
   Python: (assignments) => runPython([], assignments),
   "Python, by awaiting": (assignments) => runPython(["--async"], assignments),
+  TypeScript: (assignments) =>
+    runScript(
+      process.execPath,
+      [join(SDKS, "typescript", "test", "contract-runner.mjs")],
+      {},
+      assignments,
+    ),
 };
-
-const SDK = join(checkoutRoot(), "sdk", "python");
 
 async function runPython(flags: string[], assignments: Assignment[]): Promise<Outcome[][]> {
   const python = await pythonEnvironment(saySilently, ["sdk"]);
+  const script = join(SDKS, "python", "tests", "contract_runner.py");
   const env = {
-    ...process.env,
-    PYTHONPATH: join(SDK, "src"),
+    PYTHONPATH: join(SDKS, "python", "src"),
     PYTHONDONTWRITEBYTECODE: "1",
     // Progress is for people.
     FORGE_PROGRESS: "0",
   };
-  const script = join(SDK, "tests", "contract_runner.py");
+  return await runScript(python, ["-X", "dev", "-W", "error", script, ...flags], env, assignments);
+}
+
+async function runScript(
+  program: string,
+  args: string[],
+  env: Record<string, string>,
+  assignments: Assignment[],
+): Promise<Outcome[][]> {
   return await new Promise((resolve, reject) => {
-    const args = ["-X", "dev", "-W", "error", script, ...flags];
-    const options = { env, timeout: 120_000, maxBuffer: 64 << 20 };
-    const child = execFile(python, args, options, (error, stdout, stderr) => {
+    const options = {
+      env: { ...process.env, ...env },
+      timeout: 120_000,
+      maxBuffer: 64 << 20,
+    };
+    const child = execFile(program, args, options, (error, stdout, stderr) => {
       if (error) reject(new Error(`${error.message}\n${stderr}`));
       else resolve(JSON.parse(stdout) as Outcome[][]);
     });

@@ -1,0 +1,72 @@
+import { createReadStream, type Stats } from "node:fs";
+import { lstat, mkdir, readdir } from "node:fs/promises";
+import { join, relative, sep } from "node:path";
+import { UnsafePathError } from "../errors.ts";
+import { segmentsOf } from "../paths.ts";
+import { checkContent, type FileCheck, type ManifestFile } from "../verification.ts";
+
+/**
+ * Where to write a file below a root; its folders are made.
+ *
+ * Rejects with UnsafePathError, also where a symbolic link is in the way: it may lead out of the root.
+ */
+export async function prepare(root: string, path: string): Promise<string> {
+  const segments = segmentsOf(path);
+  let place = root;
+  for (const folder of segments.slice(0, -1)) {
+    place = join(place, folder);
+    const found = await statOf(place);
+    if (!found) await mkdir(place);
+    else if (!found.isDirectory()) {
+      throw new UnsafePathError(`${place} is no folder: nothing is written through it`);
+    }
+  }
+  const target = join(place, segments.at(-1) ?? "");
+  if ((await statOf(target))?.isSymbolicLink()) {
+    throw new UnsafePathError(`${target} is a symbolic link: nothing is written in its place`);
+  }
+  return target;
+}
+
+/** A file below a root, if it is there; what is reached by a symbolic link is not below it. */
+export async function find(root: string, path: string): Promise<string | undefined> {
+  const segments = segmentsOf(path);
+  let place = root;
+  for (const folder of segments.slice(0, -1)) {
+    place = join(place, folder);
+    if (!(await statOf(place))?.isDirectory()) return undefined;
+  }
+  const target = join(place, segments.at(-1) ?? "");
+  return (await statOf(target))?.isFile() ? target : undefined;
+}
+
+/** Compares a file below a root with its manifest's entry. */
+export async function checkLocal(root: string, file: ManifestFile): Promise<FileCheck> {
+  const place = await find(root, file.path);
+  if (!place) return { path: file.path, outcome: "missing", detail: null };
+  const { size = 0 } = (await statOf(place)) ?? {};
+  if (size !== file.size_bytes) {
+    const detail = `${size} bytes, not ${file.size_bytes}`;
+    return { path: file.path, outcome: "size_differs", detail };
+  }
+  return await checkContent(file, createReadStream(place));
+}
+
+/** All but folders; a link to a folder is none. */
+export async function filesBelow(root: string): Promise<string[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).split(sep).join("/"));
+}
+
+/** Of the thing itself, not of what a link leads to. */
+async function statOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw error;
+  }
+}

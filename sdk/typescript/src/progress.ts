@@ -1,0 +1,36 @@
+export interface Progress {
+  /** The file that is on its way, or has just been found to be here. */
+  path: string;
+  done_bytes: number;
+  total_bytes: number;
+}
+
+export type OnProgress = (progress: Progress) => void;
+
+/** Counts the bytes of a transfer, of one file or several. */
+export class Counter {
+  #done = 0;
+  readonly #total: number;
+  readonly #onProgress: OnProgress | undefined;
+
+  constructor(total: number, onProgress?: OnProgress) {
+    this.#total = total;
+    this.#onProgress = onProgress;
+  }
+
+  advance(path: string, bytes: number): void {
+    this.#done += bytes;
+    this.#onProgress?.({ path, done_bytes: this.#done, total_bytes: this.#total });
+  }
+
+  /** Hands content on, and tells of each piece once it has been taken. */
+  async *count(
+    path: string,
+    chunks: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array, void, undefined> {
+    for await (const chunk of chunks) {
+      yield chunk;
+      this.advance(path, chunk.length);
+    }
+  }
+}

@@ -1,0 +1,84 @@
+import { idOf, type JobRef } from "../job.ts";
+import type { Listing, ListOptions } from "../listing.ts";
+import type { RequestOptions } from "../options.ts";
+import { get, path, post } from "../request.ts";
+import type {
+  AuditEntry,
+  BillingRecord,
+  BillingSummary,
+  Estimate,
+  Operations,
+  Rates,
+} from "../schema.ts";
+import { Resource } from "./resource.ts";
+
+/** For admins: whose. */
+interface OfUser {
+  user_id?: string | undefined;
+}
+
+export type BudgetAnswer = Operations["getBudget"]["answer"];
+
+/** `client.billing`. A period is a month in UTC, as `2026-11`; by default this one. */
+export class Billing extends Resource {
+  /** A month: by type, tag and pipeline, with invoice, forecast and budget. */
+  async summary(
+    period?: string | null,
+    { user_id }: OfUser = {},
+    options?: RequestOptions,
+  ): Promise<BillingSummary> {
+    return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
+  }
+
+  /** The bills of jobs, newest first; `limit` is how many in all. */
+  records(filters: ListOptions & OfUser = {}, options?: RequestOptions): Listing<BillingRecord> {
+    return this.listing({ path: "/api/billing/records", name: "records", query: filters, options });
+  }
+
+  /** The bill of one job, with the formula and its numbers. */
+  async record(job: JobRef, options?: RequestOptions): Promise<BillingRecord> {
+    return await this.transport.json(get(path`/api/billing/records/${idOf(job)}`), options);
+  }
+
+  /** What a job submitted now is billed by. */
+  async rates({ user_id }: OfUser = {}, options?: RequestOptions): Promise<Rates> {
+    return await this.transport.json(get("/api/billing/rates", { user_id }), options);
+  }
+
+  /** What a job would cost, with a range. Nothing is submitted. */
+  async estimate(jobType: string, payload: object, options?: RequestOptions): Promise<Estimate> {
+    const request = post("/api/billing/estimate", { job_type: jobType, payload });
+    return await this.transport.json(request, options);
+  }
+
+  /** The monthly cap, and where the month stands. */
+  async budget({ user_id }: OfUser = {}, options?: RequestOptions): Promise<BudgetAnswer> {
+    return await this.transport.json(get("/api/billing/budget", { user_id }), options);
+  }
+
+  /** Caps a month; null takes the cap away. */
+  async setBudget(
+    capUsd: number | null,
+    { warning_usd, user_id }: OfUser & { warning_usd?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<BudgetAnswer> {
+    const body = { cap_usd: capUsd, warning_usd };
+    const request = { ...get("/api/billing/budget", { user_id }), method: "PUT", body };
+    return await this.transport.json(request, options);
+  }
+
+  /** A month's lines as CSV. */
+  async export(
+    period?: string | null,
+    { user_id }: OfUser = {},
+    options?: RequestOptions,
+  ): Promise<string> {
+    const request = get("/api/billing/export", { period, user_id });
+    return await this.transport.text({ ...request, headers: { Accept: "text/csv" } }, options);
+  }
+
+  /** Who changed budgets and the like, newest first. */
+  audit(filters: ListOptions & OfUser = {}, options?: RequestOptions): Listing<AuditEntry> {
+    return this.listing({ path: "/api/audit", name: "entries", query: filters, options });
+  }
+}

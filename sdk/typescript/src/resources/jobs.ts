@@ -1,0 +1,158 @@
+import { ForgeError, JobFailedError } from "../errors.ts";
+import { Following, follow, OUTAGE_MS } from "../following.ts";
+import {
+  idOf,
+  Job,
+  type JobActions,
+  type JobRef,
+  type LogOptions,
+  type WaitOptions,
+} from "../job.ts";
+import { jobEvent } from "../job-event.ts";
+import { isFinal, type JobEvent } from "../job-status.ts";
+import type { Listing, ListOptions } from "../listing.ts";
+import { LogLines } from "../log-lines.ts";
+import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
+import { pause } from "../pause.ts";
+import { create, get, path, post } from "../request.ts";
+import type { Artifact, Attempt, Job as JobAnswer } from "../schema.ts";
+import { Deadline, listen, Watch } from "../waiting.ts";
+import { Resource } from "./resource.ts";
+
+export interface JobFilters extends ListOptions {
+  /** The API's own, of six. */
+  status?: JobAnswer["status"] | readonly JobAnswer["status"][] | undefined;
+  job_type?: JobAnswer["job_type"] | readonly JobAnswer["job_type"][] | undefined;
+  tag?: string | readonly string[] | undefined;
+  worker_id?: string | undefined;
+  pipeline_id?: string | undefined;
+  created_after?: Moment | undefined;
+  created_before?: Moment | undefined;
+  user_id?: string | undefined;
+}
+
+/** `client.jobs`. Where a job's id is asked for, a job will do. */
+export class Jobs extends Resource implements JobActions {
+  /** A job of this client, by what the API answered. */
+  read(answer: JobAnswer): Job {
+    return new Job(this, answer);
+  }
+
+  /** Jobs, newest first; `limit` is how many in all. */
+  list(filters: JobFilters = {}, options?: RequestOptions): Listing<Job> {
+    const read = (entry: unknown): Job => this.read(entry as JobAnswer);
+    return this.listing({ path: "/api/jobs", name: "jobs", query: filters, options, read });
+  }
+
+  /** The job as it is now. */
+  async get(job: JobRef, options?: RequestOptions): Promise<Job> {
+    return this.read(await this.transport.json(get(path`/api/jobs/${idOf(job)}`), options));
+  }
+
+  /**
+   * Cancels it: what no worker runs has ended with the answer, else some seconds later.
+   *
+   * Rejects with ConflictError where it is too late.
+   */
+  async cancel(job: JobRef, options?: RequestOptions): Promise<Job> {
+    return this.read(await this.transport.json(post(path`/api/jobs/${idOf(job)}/cancel`), options));
+  }
+
+  /** A new job with the same payload. */
+  async retry(job: JobRef, options?: CreateOptions): Promise<Job> {
+    const request = create(path`/api/jobs/${idOf(job)}/retry`, {});
+    return this.read(await this.transport.json(request, options));
+  }
+
+  /** Each try to run it. */
+  async attempts(job: JobRef, options?: RequestOptions): Promise<Attempt[]> {
+    const request = get(path`/api/jobs/${idOf(job)}/attempts`);
+    const { attempts } = await this.transport.json<{ attempts: Attempt[] }>(request, options);
+    return attempts;
+  }
+
+  /** What it left behind. */
+  async artifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
+    const request = get(path`/api/jobs/${idOf(job)}/artifacts`);
+    const { artifacts } = await this.transport.json<{ artifacts: Artifact[] }>(request, options);
+    return artifacts;
+  }
+
+  /**
+   * The job when it has completed. Rejects with JobFailedError and WaitTimeoutError.
+   *
+   * Where events don't arrive, the job is asked for each `pollInterval` seconds; an outage of some
+   * minutes is waited through.
+   */
+  async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
+    const { pollInterval, timeout, onEvent, ...rest } = options;
+    const request = get(path`/api/jobs/${idOf(job)}`);
+    const watch = new Watch(`${request.path}/events`, new Deadline(pollInterval, timeout));
+    for (;;) {
+      const patience = this.transport.patience(rest, OUTAGE_MS);
+      const now = this.read(await this.transport.json(request, rest, patience));
+      if (now.status === "failed") throw new JobFailedError(now);
+      if (now.status === "completed") return now;
+      watch.begin(now);
+      if (watch.listens) {
+        for await (const event of listen(this.transport, watch, rest)) onEvent?.(event);
+      }
+      await pause(watch.end(), rest.signal);
+    }
+  }
+
+  /**
+   * Each status so far, then each status and progress as it comes, until the job's end.
+   *
+   * Goes on after a cut, without a gap.
+   */
+  async *events(
+    job: JobRef,
+    options: RequestOptions = {},
+  ): AsyncGenerator<JobEvent, void, undefined> {
+    const following = new Following(path`/api/jobs/${idOf(job)}/events`);
+    for await (const sent of follow(this.transport, following, options)) {
+      const event = jobEvent(sent);
+      yield event;
+      if (isFinal(event.status)) return;
+    }
+  }
+
+  /** The log of the latest attempt, or of another; with `follow`, its lines: cuts are mended. */
+  logs(
+    job: JobRef,
+    options: LogOptions & { follow: true },
+  ): AsyncGenerator<string, void, undefined>;
+  logs(job: JobRef, options?: LogOptions & { follow?: false }): Promise<string>;
+  logs(
+    job: JobRef,
+    options?: LogOptions,
+  ): Promise<string> | AsyncGenerator<string, void, undefined>;
+  logs(
+    job: JobRef,
+    options: LogOptions = {},
+  ): Promise<string> | AsyncGenerator<string, void, undefined> {
+    return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  async #log(job: JobRef, { attempt, tailBytes, ...options }: LogOptions): Promise<string> {
+    if (tailBytes !== undefined && !(tailBytes > 0)) {
+      throw new ForgeError("tailBytes must be more than 0");
+    }
+    const range = tailBytes && { Range: `bytes=-${tailBytes}` };
+    const request = get(path`/api/jobs/${idOf(job)}/logs`, { attempt });
+    const headers = { Accept: "text/plain", ...range };
+    return await this.transport.text({ ...request, headers }, options);
+  }
+
+  async *#lines(job: JobRef, { attempt, ...options }: LogOptions): AsyncGenerator<string> {
+    const query = { follow: true, attempt };
+    const following = new Following(path`/api/jobs/${idOf(job)}/logs`, query);
+    const lines = new LogLines();
+    for await (const event of follow(this.transport, following, options)) {
+      yield* lines.take(event);
+      if (lines.isOver) break;
+    }
+    yield* lines.rest();
+  }
+}

@@ -1,0 +1,59 @@
+import { ForgeHTTPError } from "./errors.ts";
+import { objectOf, parseJson } from "./retries.ts";
+
+const MAX_LINE = 16 * 1024 * 1024;
+
+/** An event of a stream, as it was sent. */
+export interface ServerSentEvent {
+  event: string;
+  data: string;
+  id?: string | undefined;
+}
+
+/** Throws ForgeHTTPError where the data is no JSON object. */
+export function dataOf({ event, data }: ServerSentEvent): Record<string, unknown> {
+  const object = objectOf(parseJson(data));
+  if (object) return object;
+  throw new ForgeHTTPError(`the data of an event ${JSON.stringify(event)} is not a JSON object`);
+}
+
+/** Bytes in, events out, by WHATWG's rules. Only \r, \n and both end a line. */
+export class EventDecoder {
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+  #event = "";
+  #data: string[] = [];
+  #id: string | undefined;
+
+  *feed(chunk: Uint8Array): Generator<ServerSentEvent, void, undefined> {
+    const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
+    // A \r at the end may be the first half of \r\n.
+    const held = text.endsWith("\r") ? "\r" : "";
+    const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
+    this.#rest = lines.pop() + held;
+    if (this.#rest.length > MAX_LINE) {
+      throw new ForgeHTTPError("a line of an event stream has no end");
+    }
+    for (const line of lines) {
+      const event = this.#take(line);
+      if (event) yield event;
+    }
+  }
+
+  #take(line: string): ServerSentEvent | undefined {
+    if (line === "") return this.#end();
+    const [, name = line, value = ""] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
+    if (name === "event") this.#event = value;
+    else if (name === "data") this.#data.push(value);
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    return undefined;
+  }
+
+  #end(): ServerSentEvent | undefined {
+    const [data, event, id] = [this.#data, this.#event || "message", this.#id];
+    this.#data = [];
+    this.#event = "";
+    this.#id = undefined;
+    return data.length > 0 ? { event, data: data.join("\n"), id } : undefined;
+  }
+}

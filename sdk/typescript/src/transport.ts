@@ -1,0 +1,144 @@
+import { platform } from "#platform";
+import { ForgeError, ForgeHTTPError } from "./errors.ts";
+import { Exchange, textOf } from "./exchange.ts";
+import type { CreateOptions, RequestOptions } from "./options.ts";
+import { pause } from "./pause.ts";
+import { queryText, type Request, randomHex } from "./request.ts";
+import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
+import type { Settings } from "./settings.ts";
+import { CLIENT_HEADER, checkVersion } from "./skew.ts";
+import { Upload } from "./upload.ts";
+
+/** An answer to be read in pieces, by one try. */
+export interface Opened {
+  response: Response;
+  chunks: AsyncGenerator<Uint8Array, void, undefined>;
+  close(): void;
+}
+
+type SendInit = RequestInit & { duplex?: "half" };
+
+/** Requests over HTTP. */
+export class Transport {
+  readonly #settings: Settings;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  patience(options: RequestOptions = {}, atLeastMs = 0): Patience {
+    return new Patience(options.maxRetries ?? this.#settings.maxRetries, atLeastMs);
+  }
+
+  /** The answer's JSON object. Rejects with ForgeHTTPError, ForgeAPIError, or a signal's reason. */
+  async json<T extends object>(
+    request: Request,
+    options: CreateOptions = {},
+    patience?: Patience,
+  ): Promise<T> {
+    return await this.#read(
+      request,
+      options,
+      (text, status) => {
+        const answer = objectOf(parseJson(text));
+        if (answer) return answer as T;
+        throw new ForgeHTTPError(`${request.path}: the answer is not a JSON object`, { status });
+      },
+      patience,
+    );
+  }
+
+  async text(request: Request, options: RequestOptions = {}): Promise<string> {
+    return await this.#read(request, options, (text) => text);
+  }
+
+  /** Tries once; rejects with Passing too. The caller closes it. */
+  async open(
+    request: Request,
+    { signal, timeoutMs }: RequestOptions = {},
+    silenceMs = this.#settings.timeoutMs,
+  ): Promise<Opened> {
+    const isRepeatable = request.isRepeatable !== false;
+    const isUpload = request.body instanceof Upload;
+    const patient = timeoutMs ?? Math.max(silenceMs, request.answerMs ?? 0);
+    const exchange = new Exchange({
+      fetch: this.#settings.fetch,
+      silenceMs: isUpload && !platform.streamsUploads ? Number.POSITIVE_INFINITY : patient,
+      signal,
+      failure: (reason, cause) => {
+        const address = `${this.#settings.baseUrl}${request.path}`;
+        const final = new ForgeHTTPError(`${address}: ${reason}`, {}, { cause });
+        return isRepeatable || platform.wasNotSent(cause) ? new Passing(final) : final;
+      },
+    });
+    try {
+      const url = `${this.#settings.baseUrl}${request.path}${queryText(request.query)}`;
+      const response = await exchange.send(url, this.#init(request, exchange));
+      checkVersion(response.headers, this.#settings.onWarning);
+      if (!response.ok && response.status !== request.alsoStatus) {
+        const body = await textOf(exchange.chunks(response));
+        throw failureOfAnswer(request.path, response, body, isRepeatable);
+      }
+      const chunks = exchange.chunks(response);
+      return { response, chunks, close: () => exchange.close() };
+    } catch (error) {
+      exchange.close();
+      throw error;
+    }
+  }
+
+  /** Pauses before another try; rejects with what is final when there shall be none. */
+  async pause(error: unknown, patience: Patience, signal?: AbortSignal): Promise<void> {
+    if (!(error instanceof Passing)) throw error;
+    await pause(patience.pauseMs(error), signal);
+  }
+
+  async #read<T>(
+    given: Request,
+    options: CreateOptions,
+    parse: (text: string, status: number) => T,
+    patience = this.patience(options),
+  ): Promise<T> {
+    const request = ready(given, options);
+    for (;;) {
+      try {
+        const opened = await this.open(request, options);
+        try {
+          return parse(await textOf(opened.chunks), opened.response.status);
+        } finally {
+          opened.close();
+        }
+      } catch (error) {
+        await this.pause(error, patience, options.signal);
+      }
+    }
+  }
+
+  #init(request: Request, exchange: Exchange): SendInit {
+    const headers = {
+      Accept: "application/json",
+      "X-Service-Api-Key": this.#settings.apiKey,
+      ...CLIENT_HEADER,
+      ...request.headers,
+    };
+    const { method, body } = request;
+    if (body instanceof Upload) {
+      const sent = body.init(() => exchange.alive());
+      return { method, ...sent, headers: { ...headers, ...sent.headers } };
+    }
+    if (body === undefined) return { method, headers };
+    const json = { "Content-Type": "application/json", ...headers };
+    return { method, headers: json, body: JSON.stringify(body) };
+  }
+}
+
+/** As it is sent, each time: with the one key that keeps a creation from happening twice. */
+function ready(request: Request, { idempotencyKey }: CreateOptions): Request {
+  if (!request.creates) return request;
+  const key = idempotencyKey ?? `sdk-${randomHex()}`;
+  // What is no header's value would be refused by fetch, in words of its own.
+  if (!/^(?! )[\x20-\x7e]{1,255}(?<! )$/.test(key)) {
+    throw new ForgeError("idempotencyKey must be up to 255 printable ASCII characters");
+  }
+  return { ...request, headers: { ...request.headers, "Idempotency-Key": key } };
+}

@@ -1,0 +1,113 @@
+// Plays scenarios of sdk/contract by this SDK, as built; sdk/python/tests/contract_runner.py is the same
+// there. From stdin: a list of scenarios, each with the address and keys that it is for. To stdout: of
+// each a list with the result or error of each of its steps.
+
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError } from "../dist/index.js";
+
+const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
+try {
+  const outcomes = [];
+  for (const scenario of JSON.parse(await text(process.stdin))) {
+    outcomes.push(await played(scenario));
+  }
+  process.stdout.write(JSON.stringify(outcomes));
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+async function played({ steps, step_url, keys, base_url, limits = {}, ...given }) {
+  const variables = { ...given.variables };
+  const clients = {};
+  const outcomes = [];
+  for (const step of steps) {
+    const who = step.as ?? "user";
+    clients[who] ??= new Forge({
+      apiKey: keys[who],
+      baseUrl: base_url,
+      ...("timeout" in limits ? { timeoutMs: limits.timeout * 1000 } : {}),
+    });
+    // Who listens in between, or stands there, tells the steps apart.
+    await fetch(step_url, { method: "POST" });
+    try {
+      const result = await called(clients[who], filledIn(step, variables));
+      outcomes.push({ result });
+      for (const [name, path] of Object.entries(step.keep ?? {})) {
+        variables[name] = path.split(".").reduce((inner, each) => inner?.[each], result);
+      }
+    } catch (error) {
+      outcomes.push({ error: described(error) });
+    }
+  }
+  return outcomes;
+}
+
+async function called(client, { call, args = [], options = {} }) {
+  const names = call.split(".").map(inCamelCase);
+  const name = names.pop();
+  const owner = names.reduce((inner, each) => inner[each], client);
+  return await plain(owner[name](...argumentsOf(args, options)));
+}
+
+/** Options of the SDK's own; the others are the API's fields, by its names. */
+const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
+
+/** By place, then those by name, then what is said of the request. */
+function argumentsOf(args, { idempotency_key, ...options }) {
+  const named = Object.entries(options).map(([name, value]) => [
+    OWN_OPTIONS.includes(name) ? inCamelCase(name) : name,
+    value,
+  ]);
+  return [
+    ...args.map(inFolder),
+    ...(named.length > 0 ? [Object.fromEntries(named)] : []),
+    ...(idempotency_key === undefined ? [] : [{ idempotencyKey: idempotency_key }]),
+  ];
+}
+
+function inCamelCase(name) {
+  return name.replace(/_(\w)/g, (_whole, letter) => letter.toUpperCase());
+}
+
+function inFolder(value) {
+  if (value?.$folder) return join(folder, value.$folder);
+  if (!value?.$file) return value;
+  const path = join(folder, value.$file);
+  writeFileSync(path, value.text);
+  return path;
+}
+
+function filledIn(step, variables) {
+  const text = JSON.stringify(step).replace(/\$\{(\w+)\}/g, (_whole, name) => variables[name]);
+  return JSON.parse(text);
+}
+
+/** As JSON has it; what is iterated over, as a list, and a path as what is there. */
+async function plain(given) {
+  if (given?.[Symbol.asyncIterator]) {
+    const items = [];
+    for await (const each of given) items.push(await plain(each));
+    return items;
+  }
+  const value = await given;
+  if (typeof value === "string" && value.startsWith(folder)) {
+    return { $file: readFileSync(value, "utf8") };
+  }
+  return value === undefined ? null : JSON.parse(JSON.stringify(value));
+}
+
+/** What a caller can go by. */
+function described(error) {
+  if (!(error instanceof ForgeError)) return { type: "none of Forge's", message: String(error) };
+  const told = { type: error.constructor.name, message: error.message };
+  if (error instanceof ForgeAPIError) {
+    const { status, code, param = null, request_id } = error;
+    return { ...told, status, code, param, request_id };
+  }
+  if (error instanceof ForgeHTTPError) return { ...told, status: error.status, code: error.code };
+  if (error instanceof JobFailedError) return { ...told, job: error.job };
+  return told;
+}
