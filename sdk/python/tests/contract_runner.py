@@ -19,6 +19,7 @@ from typing import Any
 
 from forge import AsyncForge, Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError
 from forge.models.base import Model
+from forge.verification import Verification
 
 Json = dict[str, Any]
 
@@ -87,6 +88,8 @@ async def plain(value: Any) -> Any:  # noqa: ANN401
     value = await settled(value)
     if isinstance(value, Model):
         return value.to_dict()
+    if isinstance(value, Verification):
+        return value.as_json()
     if isinstance(value, Path):
         return {"$file": value.read_text()}
     if is_dataclass(value) and not isinstance(value, type):

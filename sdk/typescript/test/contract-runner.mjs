@@ -8,6 +8,9 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Forge, ForgeAPIError, ForgeError, ForgeHTTPError, JobFailedError } from "../dist/index.js";
 
+/** Options of the SDK's own; the others are the API's fields, by its names. */
+const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
+
 const folder = mkdtempSync(join(tmpdir(), "forge-sdk-"));
 try {
   const outcomes = [];
@@ -51,9 +54,6 @@ async function called(client, { call, args = [], options = {} }) {
   const owner = names.reduce((inner, each) => inner[each], client);
   return await plain(owner[name](...argumentsOf(args, options)));
 }
-
-/** Options of the SDK's own; the others are the API's fields, by its names. */
-const OWN_OPTIONS = ["poll_interval", "stop_at_approval"];
 
 /** By place, then those by name, then what is said of the request. */
 function argumentsOf(args, { idempotency_key, ...options }) {
