@@ -1,75 +1,28 @@
-"""Forge for Python: `Forge` and `AsyncForge`, and what they return and raise."""
+"""Forge for Python: `Forge` and `AsyncForge`, and what they return and raise.
 
-from . import models
-from ._version import __version__
-from .client import AsyncForge, Forge
-from .errors import (
-    AuthenticationError,
-    BadRequestError,
-    ConflictError,
-    ForgeAPIError,
-    ForgeError,
-    ForgeHTTPError,
-    GoneError,
-    IntegrityError,
-    JobFailedError,
-    MethodNotAllowedError,
-    NotFoundError,
-    PayloadTooLargeError,
-    PaymentRequiredError,
-    PermissionDeniedError,
-    PipelineFailedError,
-    RangeNotSatisfiableError,
-    RateLimitError,
-    RequestTimeoutError,
-    UnprocessableEntityError,
-    UnsafePathError,
-    UnsupportedMediaTypeError,
-    WaitTimeoutError,
-)
-from .job import AsyncJob, Job
-from .listing import AsyncListing, Listing, Page
-from .models import Artifact, Dataset, Deployment, JobEvent, JobStatus, Pipeline, Worker
-from .submission import Resources
+It is imported when the first of its names is asked for: `forge --help` needs no HTTP library.
+"""
 
-__all__ = [
-    "Artifact",
-    "AsyncForge",
-    "AsyncJob",
-    "AsyncListing",
-    "AuthenticationError",
-    "BadRequestError",
-    "ConflictError",
-    "Dataset",
-    "Deployment",
-    "Forge",
-    "ForgeAPIError",
-    "ForgeError",
-    "ForgeHTTPError",
-    "GoneError",
-    "IntegrityError",
-    "Job",
-    "JobEvent",
-    "JobFailedError",
-    "JobStatus",
-    "Listing",
-    "MethodNotAllowedError",
-    "NotFoundError",
-    "Page",
-    "PayloadTooLargeError",
-    "PaymentRequiredError",
-    "PermissionDeniedError",
-    "Pipeline",
-    "PipelineFailedError",
-    "RangeNotSatisfiableError",
-    "RateLimitError",
-    "RequestTimeoutError",
-    "Resources",
-    "UnprocessableEntityError",
-    "UnsafePathError",
-    "UnsupportedMediaTypeError",
-    "WaitTimeoutError",
-    "Worker",
-    "__version__",
-    "models",
-]
+from typing import TYPE_CHECKING
+
+from ._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from ._api import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> object:
+        if name.startswith("_") and name != "__all__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from . import _api
+
+        value = getattr(_api, name, None)
+        if value is None:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        from . import _api
+
+        return sorted({*globals(), *_api.__all__})

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
@@ -46,6 +46,17 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def read(self, answer: object) -> J:
         """A job of this client."""
         raise NotImplementedError
+
+    @operation
+    def submit(
+        self,
+        job_type: str,
+        body: Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Request[J]:
+        """Submits a body as the API takes it; `client.train` and the like know its fields."""
+        return create(path_of("/api/jobs/{}", job_type), self.read, body, idempotency_key)
 
     @listing
     def list(

@@ -63,6 +63,11 @@ class PipelinesOperations(Resource[M]):
     run = create
     """The same as `create`."""
 
+    @operation
+    def submit(self, body: Fields, *, idempotency_key: str | None = None) -> Request[Pipeline]:
+        """Begins one, by a body as the API takes it."""
+        return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
+
     @listing
     def list(
         self,
