@@ -23,7 +23,7 @@ STYLES = {
 _BAR_WIDTH = 20
 
 
-def console(*, stderr: bool = True) -> Console:
+def console(*, stderr: bool = False) -> Console:
     """Colours in a terminal only, and not where NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return Console(stderr=stderr, color_system=None)

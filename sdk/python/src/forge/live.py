@@ -100,7 +100,7 @@ class _Board:
             if self._live is None:
                 self._live = Live(
                     self,
-                    console=drawing.console(),
+                    console=drawing.console(stderr=True),
                     refresh_per_second=8,
                     transient=True,
                 )
@@ -153,4 +153,4 @@ def say(text: str) -> None:
     """A line to the terminal that stays."""
     from . import drawing
 
-    drawing.console().print(text, markup=False, highlight=False, soft_wrap=True)
+    drawing.console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)
