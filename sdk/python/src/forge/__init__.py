@@ -3,6 +3,8 @@
 It is imported when the first of its names is asked for: `forge --help` needs no HTTP library.
 """
 
+from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from ._version import __version__ as __version__
@@ -12,17 +14,14 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> object:
-        if name.startswith("_") and name != "__all__":
+        is_special = name.startswith("_") and name != "__all__"
+        if not is_special and find_spec(f".{name}", __name__):
+            return import_module(f".{name}", __name__)
+        found = None if is_special else import_module("._api", __name__)
+        if not hasattr(found, name):
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from . import _api
-
-        value = getattr(_api, name, None)
-        if value is None:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = value
+        value = globals()[name] = getattr(found, name)
         return value
 
     def __dir__() -> list[str]:
-        from . import _api
-
-        return sorted({*globals(), *_api.__all__})
+        return sorted({*globals(), *import_module("._api", __name__).__all__})
