@@ -208,8 +208,16 @@ def approve(
 ) -> None:
     """Let a step begin that waits for a person's yes."""
     with client_of(context) as client:
-        pipeline = client.pipelines.approve(pipeline_id, step, note=note)
+        name = step or _waiting_step(client, pipeline_id)
+        pipeline = client.pipelines.approve(pipeline_id, name, note=note)
         _after(client, pipeline, wait=wait, as_json=as_json)
+
+
+def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
+    """Where one waits, its name: a decision that names its step may be sent again."""
+    steps = client.pipelines.get(pipeline_id).steps
+    waiting = [each.name for each in steps if each.status == "waiting_approval"]
+    return waiting[0] if len(waiting) == 1 else None
 
 
 @app.command()
@@ -222,7 +230,8 @@ def reject(
 ) -> None:
     """Say no to a step that waits: the pipeline fails."""
     with client_of(context) as client:
-        pipeline = client.pipelines.approve(pipeline_id, step, approved=False, note=note)
+        name = step or _waiting_step(client, pipeline_id)
+        pipeline = client.pipelines.approve(pipeline_id, name, approved=False, note=note)
         _after(client, pipeline, wait=False, as_json=as_json)
 
 

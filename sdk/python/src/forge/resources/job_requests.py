@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +12,7 @@ from ..following import Following
 from ..listing import PageRequest
 from ..models import Artifact, Attempt, BaseJob
 from ..operation import M, Resource, listing, operation
-from ..request import Request, create, get, path_of, post
+from ..request import Request, Settled, create, get, path_of, post
 
 J = TypeVar("J", bound=BaseJob)
 
@@ -97,7 +98,13 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
         Raises ConflictError where it is too late.
         """
-        return post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
+        request = post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
+        settled = Settled(
+            {"job_already_finished"},
+            self._get(job_id),
+            lambda job: job.error_code == "cancelled",
+        )
+        return replace(request, settled=settled)
 
     @operation
     def retry(self, job_id: JobRef, *, idempotency_key: str | None = None) -> Request[J]:

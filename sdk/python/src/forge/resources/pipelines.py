@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -118,13 +119,15 @@ class PipelinesOperations(Resource[M]):
         note: str | None = None,
     ) -> Request[Pipeline]:
         """Lets a step begin that waits for it; `approved=False` fails the pipeline."""
-        return post(
+        request = post(
             path_of("/api/pipelines/{}/approve", pipeline_id),
             Pipeline.model_validate,
             step=step,
             approved=approved,
             note=note,
         )
+        # Without a name, said twice, it might be heard by the next step that waits.
+        return replace(request, is_repeatable=step is not None)
 
     @operation
     def set_budget(
