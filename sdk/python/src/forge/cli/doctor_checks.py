@@ -119,6 +119,8 @@ def _clock(headers: httpx2.Headers, took_s: float) -> Check:
         theirs = parsedate_to_datetime(headers.get("date", ""))
     except (TypeError, ValueError):
         return Check("clock", WARNING, "the server does not say what time it is")
+    if theirs.tzinfo is None:
+        theirs = theirs.replace(tzinfo=timezone.utc)
     skew_s = (datetime.now(timezone.utc) - theirs).total_seconds() - took_s / 2
     if abs(skew_s) > _MAX_SKEW_S:
         word = "ahead of" if skew_s > 0 else "behind"

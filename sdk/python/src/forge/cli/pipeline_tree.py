@@ -24,6 +24,8 @@ _MARKS = {
 }
 _NOT_BEGUN = ("○", "o")
 _BAR_WIDTH = 10
+_MAX_NAME = 12
+"""Shorter names are made as long as each other, up to this."""
 
 
 class PipelineTree:
@@ -58,8 +60,9 @@ class PipelineTree:
             words.append((f"{duration(pipeline.expected_remaining_s)} to go", "dim"))
         yield Text("  ").join(Text(text, style) for text, style in words if text)
         last = len(pipeline.steps) - 1
+        longest = min(_MAX_NAME, max((len(step.name) for step in pipeline.steps), default=0))
         for index, step in enumerate(pipeline.steps):
-            yield from _step_lines(step, is_last=index == last, is_ascii=is_ascii)
+            yield from _step_lines(step, longest, is_last=index == last, is_ascii=is_ascii)
         if pipeline.error and not any(step.error == pipeline.error for step in pipeline.steps):
             yield Text(shown(pipeline.error), "red")
 
@@ -76,7 +79,7 @@ class PipelineTree:
 
 
 def _step_lines(
-    step: PipelineStep, *, is_last: bool, is_ascii: bool
+    step: PipelineStep, name_width: int, *, is_last: bool, is_ascii: bool
 ) -> Iterator[Text | Table | Padding]:
     fork, end, down = ("|-", "`-", "| ") if is_ascii else ("├─", "└─", "│ ")
     style = STYLES.get(step.status, "")
@@ -84,7 +87,10 @@ def _step_lines(
     row = Table.grid(padding=(0, 1))
     line = Text(f"{end if is_last else fork} ", "dim", no_wrap=True)
     line.append(f"{mark} ", style or "not dim")
-    line.append(shown(step.name), "not dim bold" if step.status == "running" else "not dim")
+    line.append(
+        shown(step.name).ljust(name_width),
+        "not dim bold" if step.status == "running" else "not dim",
+    )
     cells: list[Text | ProgressBar] = [line, Text(step.status.replace("_", " "), style)]
     if step.status == "running" and step.progress is not None:
         cells += [
