@@ -67,7 +67,7 @@ async function main(): Promise<void> {
     await pythonEnvironment(say, ["runtime", "train"]);
   }
   if (chosen.includes("e2e")) {
-    await pythonEnvironment(say, ["sdk"]);
+    await pythonEnvironment(say, ["sdk", "terminal"]);
     if (canHaveS3Server()) await s3Binary(say);
     else say("There is no Go here to build an S3 server with: tests against one are left out");
   }
