@@ -75,6 +75,23 @@ def a_job_is_left_and_come_back_to(client: Forge, worker: SteeredWorker) -> None
         assert "$" in terminal.text and "90%" not in terminal.text
 
 
+def the_sdk_shows_it_too(client: Forge, worker: SteeredWorker) -> None:
+    job_id = client.evaluate("ckpt_1").job_id
+    job = worker.take("evaluate")
+    worker.progress(job, 0.7)
+    script = f"from forge import Forge; print(Forge().wait({job_id!r}).status)"
+    with Terminal([sys.executable, "-c", script], ENV) as terminal:
+        terminal.until("70%")
+        terminal.press(CTRL_C)
+        assert terminal.ended() != 0
+        assert f'{job_id} goes on. To come back: client.wait("{job_id}")' in terminal.text
+        assert "KeyboardInterrupt" in terminal.text
+    with Terminal([sys.executable, "-c", script], {**ENV, "FORGE_PROGRESS": "0"}) as terminal:
+        worker.complete(job, {"samples_evaluated": 100}, scores={"overall": 0.9})
+        assert terminal.ended() == 0
+        assert terminal.raw == b"completed\r\n"
+
+
 def narrow_and_without_colours(worker: SteeredWorker) -> None:
     with forge(TRAIN, 40, NO_COLOR="1") as terminal:
         job = worker.take("train")
@@ -198,6 +215,7 @@ def logging_in(home: Path) -> None:
 with Forge() as client:
     worker = SteeredWorker(ENV["SERVICE_BASE_URL"], ENV["WORKER_KEY"], "gpu-1")
     a_job_is_left_and_come_back_to(client, worker)
+    the_sdk_shows_it_too(client, worker)
     narrow_and_without_colours(worker)
     why_it_waits(client)
     a_log_is_followed(worker)

@@ -12,7 +12,7 @@ from cli_support import JOB, Run, answering, bare, home, run
 from rich.console import Console
 from sdk_support import KEY, FakeForge
 
-from forge import Forge
+from forge import Forge, __version__
 from forge.cli import output
 from forge.drawing import job_line
 
@@ -205,3 +205,19 @@ def test_a_list_in_a_notebook_is_a_table(server: FakeForge, client: Forge) -> No
     assert '<td style="text-align:left">job_1</td>' in html and "&lt;b&gt;no" in html
     server.script = lambda _: None
     assert "artifact_not_found" in client.jobs.list()._repr_html_()
+
+
+def test_a_model_is_asked(server: FakeForge, run: Run) -> None:
+    answer: dict[str, Any] = {"choices": [{"message": {"role": "assistant", "content": "42"}}]}
+    server.script = answering({"/api/deployments/dep_1/v1/chat/completions": answer})
+    assert run("deployments", "ask", "dep_1", "17 + 25?", "--system", "Be short.").out == "42\n"
+    assert json.loads(server.requests[-1].body)["messages"] == [
+        {"role": "system", "content": "Be short."},
+        {"role": "user", "content": "17 + 25?"},
+    ]
+    answer.clear()
+    assert run("deployments", "ask", "dep_1", "17 + 25?").code == 2
+
+
+def test_the_version(bare: Run) -> None:
+    assert bare("--version").out == f"forge {__version__}\n"

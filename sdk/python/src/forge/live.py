@@ -135,8 +135,8 @@ def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Ite
             if line.waits:
                 try:
                     job = read()
-                except ForgeError:
-                    continue  # the wait itself tells of it
+                except (ForgeError, RuntimeError):
+                    continue  # the wait itself tells of it, or has ended and closed its client
                 if line.waits:
                     line.see(job)
 

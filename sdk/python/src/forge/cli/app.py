@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from .._version import __version__
 from .lazy import lazily
 
 app = typer.Typer(
@@ -37,6 +38,12 @@ for _name, _help in _GROUPS.items():
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
+def _say_version(is_asked: bool) -> None:
+    if is_asked:
+        print(f"forge {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
 def forge(
     context: typer.Context,
@@ -47,6 +54,10 @@ def forge(
         str | None,
         typer.Option(help="Your key; others on this machine may see it here: SERVICE_API_KEY."),
     ] = None,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Print the version."),
+    ] = False,
 ) -> None:
     """Forge, from a terminal.
 

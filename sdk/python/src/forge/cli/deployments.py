@@ -18,7 +18,8 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 def list_deployments(
     context: typer.Context,
     status: Annotated[
-        list[str] | None, typer.Option(help="active, stopping or stopped; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="active, stopping or stopped; repeatable."),
     ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,

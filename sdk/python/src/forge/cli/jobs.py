@@ -21,13 +21,18 @@ app.add_typer(submit, name="submit", help="Submit a job.")
 def list_jobs(
     context: typer.Context,
     status: Annotated[
-        list[str] | None, typer.Option(help="pending, running, completed, failed …; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="pending, running, completed, failed …; repeatable."),
     ] = None,
     job_type: Annotated[
         list[str] | None,
-        typer.Option("--type", help="train, audit …; repeatable.", autocompletion=job_types),
+        typer.Option(
+            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
+        ),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="All of these; repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
+    ] = None,
     pipeline: Annotated[str | None, typer.Option(help="Of this pipeline.")] = None,
     worker: Annotated[str | None, typer.Option(help="Run by this worker.")] = None,
     limit: Limit = 20,

@@ -49,17 +49,22 @@ def run(
         list[str] | None,
         typer.Option("--set", metavar="STEP.FIELD=VALUE", help="Of a step's payload; repeatable."),
     ] = None,
-    skip: Annotated[list[str] | None, typer.Option(help="Step to leave out; repeatable.")] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Step to leave out; repeatable.")
+    ] = None,
     gate: Gates = None,
     approval: Annotated[
-        list[str] | None, typer.Option(help="Step that waits for a person's yes; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Step that waits for a person's yes; repeatable."),
     ] = None,
     budget: Budget = None,
     reuse: Annotated[
         bool | None, typer.Option("--reuse/--no-reuse", help="Take what was made before.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Label to find it by; repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Label to find it by; repeatable.")
+    ] = None,
     idempotency_key: Annotated[
         str | None, typer.Option(help="The same key again: the same pipeline, not another.")
     ] = None,
@@ -136,9 +141,12 @@ def _after(client: Forge, pipeline: Pipeline, *, wait: bool, as_json: bool) -> N
 def list_pipelines(
     context: typer.Context,
     status: Annotated[
-        list[str] | None, typer.Option(help="running, waiting_approval, failed …; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="running, waiting_approval, failed …; repeatable."),
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="All of these; repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
+    ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:

@@ -23,12 +23,15 @@ def options(
         int | None, typer.Option("--memory-gb", min=0, help="Memory of one GPU, at least.")
     ] = None,
     worker_tag: Annotated[
-        list[str] | None, typer.Option(help="Tag that the worker must have; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Tag that the worker must have; repeatable."),
     ] = None,
     priority: Annotated[
         int | None, typer.Option(min=-100, max=100, help="Higher goes first.")
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Label to find it by; repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Label to find it by; repeatable.")
+    ] = None,
     param: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="Handed to the worker, e.g. lr=1e-4; repeatable."),

@@ -79,7 +79,9 @@ def add(
         str | None, typer.Option("--host-key", help="SHA256:…, as ssh-keygen -l shows it.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="The worker's id; else one is made.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="Jobs can ask for it; repeatable.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Jobs can ask for it; repeatable.")
+    ] = None,
     plan: Annotated[bool, typer.Option("--plan", help="Say what would be done, only.")] = False,
     as_json: AsJson = False,
 ) -> None:
