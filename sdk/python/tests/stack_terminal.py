@@ -84,7 +84,8 @@ def the_sdk_shows_it_too(client: Forge, worker: SteeredWorker) -> None:
         terminal.until("70%")
         terminal.press(CTRL_C)
         assert terminal.ended() != 0
-        assert f'{job_id} goes on. To come back: client.wait("{job_id}")' in terminal.text
+        said = f'{job_id} goes on. To come back: client.wait("{job_id}")'
+        assert said in terminal.text.replace("\n", ""), terminal.text
         assert "KeyboardInterrupt" in terminal.text
     with Terminal([sys.executable, "-c", script], {**ENV, "FORGE_PROGRESS": "0"}) as terminal:
         worker.complete(job, {"samples_evaluated": 100}, scores={"overall": 0.9})
@@ -148,7 +149,7 @@ def a_pipeline(worker: SteeredWorker) -> str:
         worker.complete(worker.take("distill"), {"tokens_generated": 2_000_000})
         train = worker.take("train")
         worker.progress(train, 0.3)
-        screen = terminal.until("30%")
+        screen = terminal.until(lambda text: "30%" in text and "gate scores.overall" in text)
         lines = [line for line in screen.split("\n") if re.search("[├└]─", line)]
         steps = [re.sub(r"[^a-z ]", "", line).split()[:2] for line in lines]
         assert steps == [
@@ -166,14 +167,15 @@ def a_pipeline(worker: SteeredWorker) -> str:
         assert f"forge pipelines wait {pipeline_id}" in terminal.text
     with forge(f"pipelines wait {pipeline_id}", 40) as terminal:
         worker.complete(train, {"gpu_hours": 1})
-        screen = terminal.until("waiting approval")
+        screen = terminal.until(lambda text: "gate" in text.partition("waiting approval")[2])
         assert fits(40)(screen), screen
         photograph(terminal, "cli-narrow", f"pipelines wait {pipeline_id}")
         assert piped(f"pipelines approve {pipeline_id} --note fine").stdout == f"{pipeline_id}\n"
         evaluate = worker.take("evaluate")
         worker.complete(evaluate, {"samples_evaluated": 100}, scores={"overall": 0.9})
         assert terminal.ended() == 1
-        assert "not passed" in terminal.text and "forge pipelines resume" in terminal.text
+        words = " ".join(terminal.text.split())
+        assert "not passed" in words and "forge pipelines resume" in words, terminal.text
     return pipeline_id
 
 
@@ -195,7 +197,7 @@ def logging_in(home: Path) -> None:
     key, url = ENV.pop("SERVICE_API_KEY"), ENV.pop("SERVICE_BASE_URL")
     try:
         with forge(f"login {url}") as terminal:
-            terminal.until("Key (not shown): ")
+            terminal.until("Key (not shown):")
             terminal.press(key.encode() + b"\n")
             assert terminal.ended() == 0, terminal.text
             assert "Logged in" in terminal.text and key.encode() not in terminal.raw

@@ -39,7 +39,11 @@ def job_line(
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
     bar = ProgressBar(
-        total=1.0, completed=progress or 0.0, width=_BAR_WIDTH, pulse=progress is None
+        total=1.0,
+        completed=progress or 0.0,
+        width=_BAR_WIDTH,
+        pulse=progress is None,
+        complete_style="cyan",
     )
     state = Text(status, STYLES.get(status, ""))
     if status == "running":

@@ -94,7 +94,9 @@ def _step_lines(
     cells: list[Text | ProgressBar] = [line, Text(step.status.replace("_", " "), style)]
     if step.status == "running" and step.progress is not None:
         cells += [
-            ProgressBar(total=1.0, completed=step.progress, width=_BAR_WIDTH),
+            ProgressBar(
+                total=1.0, completed=step.progress, width=_BAR_WIDTH, complete_style="cyan"
+            ),
             Text(f"{step.progress:.0%}"),
         ]
     elif step.reused:

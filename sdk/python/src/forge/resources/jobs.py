@@ -58,9 +58,11 @@ class Jobs(JobsOperations[Sync, Job]):
 
                 return self._wait(Watch(name, poll_interval, timeout), name, line.see, tell)
         except KeyboardInterrupt:
-            if is_shown(progress):
-                say(f'{name} goes on. To come back: client.wait("{name}")')
-            raise
+            if not is_shown(progress):
+                raise
+            say(f'{name} goes on. To come back: client.wait("{name}")')
+            # Where in the HTTP library it was, would push that off the screen.
+            raise KeyboardInterrupt from None
 
     def _wait(
         self, watch: Watch, job_id: str, on_job: Callable[[Job], None], on_event: OnEvent
