@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -21,11 +22,14 @@ let forge: Forge;
 let python: string;
 let crew: Crew | undefined;
 const folder = mkdtempSync(join(tmpdir(), "forge-command-"));
-const sdk = join(checkoutRoot(), "sdk", "python");
+const tests = join(checkoutRoot(), "sdk", "python", "tests");
+/** A copy, so that Python may keep what it has compiled beside it. */
+const sources = join(folder, "src");
 
 beforeAll(async () => {
   python = await pythonEnvironment(saySilently, ["sdk", "terminal"]);
   forge = await startForge();
+  cpSync(join(checkoutRoot(), "sdk", "python", "src"), sources, { recursive: true });
   mkdirSync(join(folder, "bin"));
   const command = join(folder, "bin", "forge");
   writeFileSync(command, `#!/bin/sh\nexec "${python}" -m forge "$@"\n`);
@@ -51,7 +55,6 @@ async function run(
 ): Promise<string> {
   const env = {
     ...process.env,
-    PYTHONDONTWRITEBYTECODE: "1",
     SERVICE_BASE_URL: forge.stack.apiUrl,
     SERVICE_API_KEY: forge.stack.keys.userKey,
     XDG_CONFIG_HOME: join(folder, "config"),
@@ -72,9 +75,10 @@ const shellBlocks = (page: string): string[] =>
   );
 
 test("in a terminal: progress, Ctrl-C, coming back, narrow, without colours", async () => {
+  // RECORD_SCREENS=1 writes what is seen into docs/images.
   const pictures = process.env.RECORD_SCREENS ? [join(checkoutRoot(), "docs", "images")] : [];
-  const printed = await run(python, [join(sdk, "tests", "stack_terminal.py"), ...pictures], {
-    PYTHONPATH: [join(sdk, "src"), join(sdk, "tests")].join(":"),
+  const printed = await run(python, [join(tests, "stack_terminal.py"), ...pictures], {
+    PYTHONPATH: sources,
     WORKER_KEY: forge.stack.keys.workerKey,
   });
   expect(printed).toBe("all right\n");
@@ -91,7 +95,7 @@ describe("with workers that do whatever comes", () => {
     writeFileSync(join(folder, "page.sh"), blocks.join("\n"));
     const printed = await run("bash", ["-euo", "pipefail", "page.sh"], {
       PATH: `${join(folder, "bin")}:${process.env.PATH}`,
-      PYTHONPATH: join(sdk, "src"),
+      PYTHONPATH: sources,
     });
     expect(printed).toContain("ok       key: of ");
     expect(JSON.parse(readFileSync(join(folder, "job.json"), "utf8"))).toMatchObject({

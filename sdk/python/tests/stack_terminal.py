@@ -20,7 +20,7 @@ PICTURES = Path(sys.argv[1]) if len(sys.argv) > 1 else None
 FORGE = [sys.executable, "-m", "forge"]
 ENV = dict(os.environ)
 DATA = "s3://team-data/raw/questions.parquet"
-TRAIN = "jobs submit train --model llama-3-8b --dataset ds_law --gpu 1 --tag nightly --wait"
+TRAIN = "jobs submit train --model llama-3-8b --dataset s3://law/sft.parquet --gpu 1 --wait"
 COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import httpx2
 import typer
+from rich.text import Text
 
 from ..client import Forge
 from ..errors import ForgeError
@@ -20,7 +21,7 @@ from .doctor_checks import (
     network_checks,
     service_checks,
 )
-from .output import console, print_json, print_line
+from .output import console, print_json, print_line, shown
 
 _STYLES = {OK: "green", WARNING: "yellow", FAILED: "red"}
 
@@ -39,7 +40,9 @@ def doctor(context: typer.Context, *, as_json: bool) -> None:
 
 def _show(check: Check) -> None:
     out = console()
-    print_line(out, f"{check.state:<8} {check.name}: {check.detail}", _STYLES[check.state])
+    line = Text(f"{check.state:<8} ", _STYLES[check.state])
+    line.append(f"{check.name}: ", "not bold default").append(shown(check.detail), "default")
+    out.print(line, soft_wrap=True)
     if check.advice:
         print_line(out, f"         {check.advice}")
 
