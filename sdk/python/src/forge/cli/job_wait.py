@@ -64,7 +64,12 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
         took = f" in {duration((job.completed_at - job.started_at).total_seconds())}"
     if job.status == "completed":
         print_line(console(), f"{job.job_id} completed{took}", "green")
-        print_fields({**(job.result or {}), "cost": usd(client.billing.record(job).total_cost_usd)})
+        result = job.result or {}
+        # `forge jobs get` has what is longer than a line.
+        short = {
+            name: value for name, value in result.items() if not isinstance(value, dict | list)
+        }
+        print_fields({**short, "cost": usd(client.billing.record(job).total_cost_usd)})
     else:
         print_line(console(), f"{job.job_id} failed{took}: {job.error or job.error_code}", "red")
         print_line(console(stderr=True), f"Its log: forge jobs logs {job.job_id}")
