@@ -71,6 +71,7 @@ async function main(): Promise<void> {
     await pythonEnvironment(say, ["runtime", "train", "sdk"]);
   }
   if (chosen.includes("e2e")) {
+    await pythonEnvironment(say, ["terminal"]);
     if (canHaveS3Server()) await s3Binary(say);
     else say("There is no Go here to build an S3 server with: tests against one are left out");
   }

@@ -19,6 +19,7 @@ const REQUIREMENTS = {
   },
   tests: { file: "agent/requirements-dev.txt", size: "30 MB" },
   sdk: { file: "sdk/python/requirements.txt", size: "15 MB" },
+  terminal: { file: "sdk/python/requirements-terminal.txt", size: "1 MB" },
   contract: { file: "test/contract/requirements.txt", size: "30 MB" },
 } as const;
 

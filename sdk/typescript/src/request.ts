@@ -1,6 +1,15 @@
 import { ForgeError } from "./errors.ts";
 import type { Upload } from "./upload.ts";
 
+/** How to tell whether a try that got no answer did what the next one is refused for. */
+export interface Settled {
+  /** Refusals that say that nothing is left to do. */
+  codes: readonly string[];
+  /** Where to look at what was to be changed. */
+  path: string;
+  isOurs(found: unknown): boolean;
+}
+
 /** What is asked of the API, before anything is sent. */
 export interface Request {
   method: string;
@@ -13,6 +22,7 @@ export interface Request {
   creates?: boolean;
   /** False: what may have arrived is not sent again. */
   isRepeatable?: boolean;
+  settled?: Settled;
   /** What is an answer beside success. */
   alsoStatus?: number;
   /** Where an answer may take longer than the client's time-out, in milliseconds. */

@@ -1,9 +1,9 @@
 import { platform } from "#platform";
-import { ForgeError, ForgeHTTPError } from "./errors.ts";
+import { ForgeAPIError, ForgeError, ForgeHTTPError } from "./errors.ts";
 import { Exchange, textOf } from "./exchange.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
-import { queryText, type Request, randomHex } from "./request.ts";
+import { get, queryText, type Request, randomHex } from "./request.ts";
 import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
 import type { Settings } from "./settings.ts";
 import { CLIENT_HEADER, checkVersion } from "./skew.ts";
@@ -100,7 +100,7 @@ export class Transport {
     patience = this.patience(options),
   ): Promise<T> {
     const request = ready(given, options);
-    for (;;) {
+    for (let isAgain = false; ; isAgain = true) {
       try {
         const opened = await this.open(request, options);
         try {
@@ -109,6 +109,11 @@ export class Transport {
           opened.close();
         }
       } catch (error) {
+        const { settled } = request;
+        if (isAgain && settled && isRefusal(error, settled.codes)) {
+          const found = await this.#read(get(settled.path), options, parse);
+          if (settled.isOurs(found)) return found;
+        }
         await this.pause(error, patience, options.signal);
       }
     }
@@ -131,6 +136,9 @@ export class Transport {
     return { method, headers: json, body: JSON.stringify(body) };
   }
 }
+
+const isRefusal = (error: unknown, codes: readonly string[]): boolean =>
+  error instanceof ForgeAPIError && codes.includes(error.code);
 
 /** As it is sent, each time: with the one key that keeps a creation from happening twice. */
 function ready(request: Request, { idempotencyKey }: CreateOptions): Request {

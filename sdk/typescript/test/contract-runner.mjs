@@ -107,7 +107,10 @@ function described(error) {
     const { status, code, param = null, request_id } = error;
     return { ...told, status, code, param, request_id };
   }
-  if (error instanceof ForgeHTTPError) return { ...told, status: error.status, code: error.code };
+  if (error instanceof ForgeHTTPError) {
+    const { status = null, code = null } = error;
+    return { ...told, status, code };
+  }
   if (error instanceof JobFailedError) return { ...told, job: error.job };
   return told;
 }

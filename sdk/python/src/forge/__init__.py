@@ -1,77 +1,27 @@
-"""Forge for Python: `Forge` and `AsyncForge`, and what they return and raise."""
+"""Forge for Python: `Forge` and `AsyncForge`, and what they return and raise.
 
-from . import models
-from ._version import __version__
-from .client import AsyncForge, Forge
-from .errors import (
-    AuthenticationError,
-    BadRequestError,
-    ConflictError,
-    ForgeAPIError,
-    ForgeError,
-    ForgeHTTPError,
-    GoneError,
-    IntegrityError,
-    JobFailedError,
-    MethodNotAllowedError,
-    NotFoundError,
-    PayloadTooLargeError,
-    PaymentRequiredError,
-    PermissionDeniedError,
-    PipelineFailedError,
-    RangeNotSatisfiableError,
-    RateLimitError,
-    RequestTimeoutError,
-    UnprocessableEntityError,
-    UnsafePathError,
-    UnsupportedMediaTypeError,
-    WaitTimeoutError,
-)
-from .job import AsyncJob, Job
-from .listing import AsyncListing, Listing, Page
-from .models import Artifact, Dataset, Deployment, JobEvent, JobStatus, Pipeline, Worker
-from .release import OutdatedClientWarning
-from .submission import Resources
+It is imported when the first of its names is asked for: `forge --help` needs no HTTP library.
+"""
 
-__all__ = [
-    "Artifact",
-    "AsyncForge",
-    "AsyncJob",
-    "AsyncListing",
-    "AuthenticationError",
-    "BadRequestError",
-    "ConflictError",
-    "Dataset",
-    "Deployment",
-    "Forge",
-    "ForgeAPIError",
-    "ForgeError",
-    "ForgeHTTPError",
-    "GoneError",
-    "IntegrityError",
-    "Job",
-    "JobEvent",
-    "JobFailedError",
-    "JobStatus",
-    "Listing",
-    "MethodNotAllowedError",
-    "NotFoundError",
-    "OutdatedClientWarning",
-    "Page",
-    "PayloadTooLargeError",
-    "PaymentRequiredError",
-    "PermissionDeniedError",
-    "Pipeline",
-    "PipelineFailedError",
-    "RangeNotSatisfiableError",
-    "RateLimitError",
-    "RequestTimeoutError",
-    "Resources",
-    "UnprocessableEntityError",
-    "UnsafePathError",
-    "UnsupportedMediaTypeError",
-    "WaitTimeoutError",
-    "Worker",
-    "__version__",
-    "models",
-]
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from ._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    from ._api import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> object:
+        is_special = name.startswith("_") and name != "__all__"
+        if not is_special and find_spec(f".{name}", __name__):
+            return import_module(f".{name}", __name__)
+        found = None if is_special else import_module("._api", __name__)
+        if not hasattr(found, name):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = globals()[name] = getattr(found, name)
+        return value
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *import_module("._api", __name__).__all__})

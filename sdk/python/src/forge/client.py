@@ -68,9 +68,14 @@ class Forge(Submissions[Sync, Job]):
         poll_interval: float = 5.0,
         timeout: float | None = None,
         on_event: OnEvent | None = None,
+        *,
+        progress: bool = True,
     ) -> Job:
-        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
-        return self.jobs.wait(job_id, poll_interval, timeout, on_event)
+        """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError.
+
+        In a terminal a line shows how it stands, but for `progress=False`.
+        """
+        return self.jobs.wait(job_id, poll_interval, timeout, on_event, progress=progress)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
@@ -90,8 +95,14 @@ class Forge(Submissions[Sync, Job]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def base_url(self) -> str:
+        """Where Forge is."""
+        transport: Transport = self._transport
+        return transport.wire.settings.base_url
+
     def __repr__(self) -> str:
-        return f"Forge({self._transport.wire.settings.base_url!r})"
+        return f"Forge({self.base_url!r})"
 
 
 class AsyncForge(Submissions[Async, AsyncJob]):
@@ -153,8 +164,14 @@ class AsyncForge(Submissions[Async, AsyncJob]):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
+    @property
+    def base_url(self) -> str:
+        """Where Forge is."""
+        transport: AsyncTransport = self._transport
+        return transport.wire.settings.base_url
+
     def __repr__(self) -> str:
-        return f"AsyncForge({self._transport.wire.settings.base_url!r})"
+        return f"AsyncForge({self.base_url!r})"
 
 
 def _wire(api_key: str | None, base_url: str | None, timeout: float, max_retries: int) -> Wire:

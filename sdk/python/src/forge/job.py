@@ -59,9 +59,14 @@ class Job(_Attached):
         poll_interval: float = 5.0,
         timeout: float | None = None,
         on_event: Callable[[JobEvent], None] | None = None,
+        *,
+        progress: bool = True,
     ) -> Job:
-        """The job when it has completed. Raises JobFailedError and WaitTimeoutError."""
-        return self._client().wait(self.job_id, poll_interval, timeout, on_event)
+        """The job when it has completed. Raises JobFailedError and WaitTimeoutError.
+
+        In a terminal a line shows how it stands, but for `progress=False`.
+        """
+        return self._client().wait(self.job_id, poll_interval, timeout, on_event, progress=progress)
 
     def events(self) -> Iterator[JobEvent]:
         """Each status and progress, from the first to the last. Goes on after a cut."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from html import escape
 from typing import Any, Generic, TypeVar
 
 from .errors import ForgeError, ForgeHTTPError
+from .models.base import Model, html_table
 from .request import Request
 
 T = TypeVar("T")
 
 MAX_PAGE = 200
+_SHOWN = 20
+"""So many entries of a list a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,17 @@ class Listing(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<{self._pages.name}: iterate over it, or make a list of it>"
+
+    def _repr_html_(self) -> str:
+        """The first of them as a table, for notebooks."""
+        try:
+            page = next(self.pages(), None)
+        except ForgeError as error:
+            return escape(f"{self!r} {error}")
+        items = page.items[:_SHOWN] if page else ()
+        models = [item for item in items if isinstance(item, Model)]
+        has_more = page is not None and (page.has_more or len(page.items) > len(models))
+        return html_table(self._pages.name, models, "and more" if has_more else "")
 
 
 class AsyncListing(Generic[T]):

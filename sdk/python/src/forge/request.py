@@ -17,6 +17,16 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Settled(Generic[T]):
+    """How to tell whether a try that got no answer did what the next one is refused for."""
+
+    codes: Set[str]
+    """Refusals that say that nothing is left to do."""
+    look: Request[T]
+    is_ours: Callable[[T], bool]
+
+
+@dataclass(frozen=True)
 class Request(Generic[T]):
     method: str
     path: str
@@ -37,6 +47,7 @@ class Request(Generic[T]):
     """What is an answer beside success."""
     read_timeout_s: float | None = None
     """Where an answer may take longer than usual."""
+    settled: Settled[T] | None = None
 
     def slow(self) -> Request[T]:
         """The same, where the answer has to be worked out."""

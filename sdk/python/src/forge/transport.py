@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import httpx2
 
-from .errors import ForgeHTTPError
+from .errors import ForgeAPIError, ForgeHTTPError
 from .listing import Listing, PageRequest
 from .request import Request
 from .retries import Passing, Patience
@@ -34,11 +34,21 @@ class Transport:
         """Raises ForgeHTTPError and ForgeAPIError."""
         patience = patience or self.wire.patience()
         request = self.wire.ready(request)
+        is_again = False
         while True:
             try:
                 return result_of(request, self._send(request))
             except Passing as passing:
                 self.pause(patience.pause_s(passing), passing)
+                is_again = True
+            except ForgeAPIError as refusal:
+                settled = request.settled
+                if not settled or not is_again or refusal.code not in settled.codes:
+                    raise
+                found = self.run(settled.look)
+                if not settled.is_ours(found):
+                    raise
+                return found
 
     def listing(self, pages: PageRequest[T]) -> Listing[T]:
         return Listing(self.run, pages)

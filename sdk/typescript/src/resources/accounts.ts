@@ -9,7 +9,8 @@ export class ApiKeys extends Resource {
   /**
    * Makes a key, of scope `user` or `worker`; an admin's also `admin`.
    *
-   * Its text, `key`, is told here and never again.
+   * Its text, `key`, is told here and never again. So it is not asked for again where the answer is
+   * lost: `list` has the key that nobody knows, to be revoked.
    */
   async create(
     name?: string | null,
@@ -17,7 +18,8 @@ export class ApiKeys extends Resource {
     options?: CreateOptions,
   ): Promise<NewApiKey> {
     const body = { name: name ?? undefined, scope, expires_at };
-    return await this.transport.json(create("/api/auth/api-keys", body), options);
+    const request = { ...create("/api/auth/api-keys", body), isRepeatable: false };
+    return await this.transport.json(request, options);
   }
 
   /** Keys, newest first, without their texts; `limit` is how many in all. */
@@ -40,13 +42,14 @@ export class ApiKeys extends Resource {
 
 /** `client.users`, for admins. */
 export class Users extends Resource {
-  /** Makes a tenant, with its first key. */
+  /** Makes a tenant, with its first key, of which the same holds as of any new key. */
   async create(
     name: string,
     { user_id }: { user_id?: string | undefined } = {},
     options?: CreateOptions,
   ): Promise<NewUser> {
-    return await this.transport.json(create("/api/admin/users", { name, user_id }), options);
+    const request = { ...create("/api/admin/users", { name, user_id }), isRepeatable: false };
+    return await this.transport.json(request, options);
   }
 
   /** Tenants, newest first; `limit` is how many in all. */

@@ -55,7 +55,13 @@ export class Jobs extends Resource implements JobActions {
    * Rejects with ConflictError where it is too late.
    */
   async cancel(job: JobRef, options?: RequestOptions): Promise<Job> {
-    return this.read(await this.transport.json(post(path`/api/jobs/${idOf(job)}/cancel`), options));
+    const settled = {
+      codes: ["job_already_finished"],
+      path: path`/api/jobs/${idOf(job)}`,
+      isOurs: (found: unknown) => (found as JobAnswer).error_code === "cancelled",
+    };
+    const request = { ...post(path`/api/jobs/${idOf(job)}/cancel`), settled };
+    return this.read(await this.transport.json(request, options));
   }
 
   /** A new job with the same payload. */

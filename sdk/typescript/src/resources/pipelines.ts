@@ -75,7 +75,11 @@ export class Pipelines extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** Lets a step begin that waits for it; `approved: false` fails the pipeline. */
+  /**
+   * Lets a step begin that waits for it; `approved: false` fails the pipeline.
+   *
+   * Without a `step` it is the one that waits; then it is not sent again where the answer is lost.
+   */
   async approve(
     pipelineId: string,
     step?: string | null,
@@ -83,8 +87,18 @@ export class Pipelines extends Resource {
     options?: RequestOptions,
   ): Promise<Pipeline> {
     const body = { step: step ?? undefined, approved, note };
+    const settled = {
+      codes: ["no_step_waiting", "step_not_waiting"],
+      path: path`/api/pipelines/${pipelineId}`,
+      isOurs: (found: unknown) => {
+        const given = (found as Pipeline).steps.find((each) => each.name === step)?.approval;
+        return given?.approved === approved && given.note === (note ?? null);
+      },
+    };
     const request = post(path`/api/pipelines/${pipelineId}/approve`, body);
-    return await this.transport.json(request, options);
+    // Without a name, said twice, it might be heard by the next step that waits.
+    const isRepeatable = step != null;
+    return await this.transport.json({ ...request, isRepeatable, settled }, options);
   }
 
   /** Changes the budget of one that is under way; null takes it away. */

@@ -1,50 +1,59 @@
 """The command `forge`.
 
-Exit codes: 0 as asked, 1 what was looked at is not right, 2 wrong usage or no good answer.
+Exit codes: 0 as asked, 1 what was looked at is not right, 2 wrong usage or no good answer, 130
+Ctrl-C.
 """
 
 import io
+import json
 import sys
-from functools import partial
-from typing import Annotated
 
 import typer
 
-from ..client import Forge
-from ..errors import ForgeError, IntegrityError
-from . import artifacts
-from .output import shown
-
-app = typer.Typer(
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.add_typer(artifacts.app, name="artifacts")
-
-
-@app.callback()
-def forge(
-    context: typer.Context,
-    base_url: Annotated[
-        str | None, typer.Option(help="Address of Forge; else SERVICE_BASE_URL.")
-    ] = None,
-    api_key: Annotated[
-        str | None,
-        typer.Option(help="Your key; others on this machine may see it here: SERVICE_API_KEY."),
-    ] = None,
-) -> None:
-    """Forge, from a terminal. Without an address or key, the local stack's are used."""
-    context.obj = partial(Forge, api_key, base_url)
+from ..errors import ForgeAPIError, ForgeError, ForgeHTTPError, IntegrityError
+from ..text import shown
+from .app import app
 
 
 def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+    as_json = "--json" in sys.argv[1:]
     try:
-        app(prog_name="forge")
+        code = app(prog_name="forge", standalone_mode=False)
+    except typer.TyperException as error:
+        _say_usage(error, as_json=as_json)
+        code = 2
+    except typer.Abort:
+        code = 2
     except (ForgeError, OSError) as error:
+        _say(error, as_json=as_json)
+        code = 1 if isinstance(error, IntegrityError) else 2
+    sys.exit(code or 0)
+
+
+def _say(error: Exception, *, as_json: bool) -> None:
+    if not as_json:
         print(f"forge: {shown(str(error))}", file=sys.stderr)
-        sys.exit(1 if isinstance(error, IntegrityError) else 2)
+        return
+    about: dict[str, object] = {"code": "error", "message": str(error)}
+    if isinstance(error, ForgeAPIError):
+        about["message"] = error.message
+    if isinstance(error, (ForgeAPIError, ForgeHTTPError)):
+        names = ("code", "status", "param", "request_id")
+        about |= {name: value for name in names if (value := getattr(error, name, None))}
+    _print_error(about)
+
+
+def _say_usage(error: typer.TyperException, *, as_json: bool) -> None:
+    show = getattr(error, "show", None)
+    if as_json or show is None:
+        _print_error({"code": "wrong_usage", "message": error.format_message()})
+    else:
+        show()
+
+
+def _print_error(about: dict[str, object]) -> None:
+    json.dump({"error": about}, sys.stderr)
+    sys.stderr.write("\n")

@@ -1,28 +1,70 @@
 """`forge artifacts`."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
-from rich.progress import Progress as ProgressBar
 
-from ..client import Forge
-from ..pull import Progress
+from ..text import moment, size
 from ..verification import FileCheck, Outcome, Verification
+from .connection import client_of
 from .lineage import lineage_lines
-from .output import console, print_json, print_line, shown
+from .options import ArtifactId, AsJson, Limit
+from .output import console, print_fields, print_json, print_line, print_table
+from .transfer import transfer
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="What jobs left behind: files, proofs, where they came from.",
-)
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 _NEVER_SEEN = "verified: false: the control plane never saw these files"
 
-ArtifactId = Annotated[str, typer.Argument(metavar="ARTIFACT_ID")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+@app.command("list")
+def list_artifacts(
+    context: typer.Context,
+    artifact_type: Annotated[
+        str | None, typer.Option("--type", help="dataset, checkpoint, eval or deployment.")
+    ] = None,
+    job: Annotated[str | None, typer.Option(help="That this job left behind.")] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List artifacts, newest first."""
+    with client_of(context) as client:
+        found = list(client.artifacts.list(type=artifact_type, job_id=job, limit=limit))
+    if as_json:
+        print_json({"artifacts": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (each.artifact_id, each.kind, each.name, size(each.size_bytes), moment(each.created_at))
+        for each in found
+    ]
+    print_table(("ARTIFACT", "KIND", "NAME", "SIZE", "CREATED"), rows, nothing="No artifacts")
+
+
+@app.command()
+def get(context: typer.Context, artifact_id: ArtifactId, as_json: AsJson = False) -> None:
+    """Show an artifact: where it lies, what made it, its files."""
+    with client_of(context) as client:
+        found = client.artifacts.get(artifact_id)
+        files = client.artifacts.files(artifact_id)
+    if as_json:
+        print_json({**found.to_dict(), "files": [asdict(file) for file in files]})
+        return
+    print_fields(
+        {
+            "artifact": found.artifact_id,
+            "kind": found.kind,
+            "name": found.name,
+            "uri": found.uri,
+            "size": size(found.size_bytes),
+            "made by": found.source_jobs,
+            "made from": found.source_artifacts,
+            "created": moment(found.created_at),
+            "deleted": moment(found.deleted_at),
+            "files": [f"{file.path} ({size(file.size_bytes)})" for file in files],
+        }
+    )
 
 
 @app.command()
@@ -48,7 +90,7 @@ def verify(
             style = "green" if check.outcome is Outcome.OK else "red"
             print_line(out, f"{outcome:<12}  {check.path}{detail}", style)
 
-    with _connect(context) as client:
+    with client_of(context) as client:
         found = (
             client.artifacts.verify_local(artifact_id, directory, on_check)
             if directory
@@ -85,33 +127,26 @@ def pull(
             metavar="DIRECTORY", help="Where to; else ./ARTIFACT_ID.", show_default=False
         ),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Download all files of an artifact, and its manifest.json.
 
     What is there and right is not downloaded again.
     """
     err = console(stderr=True)
-    bar = ProgressBar(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        DownloadColumn(),
-        TransferSpeedColumn(),
-        console=err,
-        transient=True,
-        disable=not err.is_terminal,
-    )
-    with _connect(context) as client, bar:
-        task = bar.add_task("", total=None)
-
-        def on_progress(progress: Progress) -> None:
-            bar.update(
-                task,
-                description=shown(progress.path),
-                completed=progress.done_bytes,
-                total=progress.total_bytes,
-            )
-
+    with client_of(context) as client, transfer(as_json=as_json) as on_progress:
         pulled = client.artifacts.pull(artifact_id, directory or Path(artifact_id), on_progress)
+    if as_json:
+        print_json(
+            {
+                "artifact_id": artifact_id,
+                "directory": str(pulled.directory),
+                "fetched": list(pulled.fetched),
+                "kept": list(pulled.kept),
+                "verified": pulled.verified,
+            }
+        )
+        raise typer.Exit(0 if pulled.verified else 1)
     kept = f", {len(pulled.kept)} were there" if pulled.kept else ""
     print_line(
         console(), f"{artifact_id}: {len(pulled.fetched)} downloaded{kept}, in {pulled.directory}"
@@ -124,7 +159,7 @@ def pull(
 @app.command()
 def lineage(context: typer.Context, artifact_id: ArtifactId, as_json: AsJson = False) -> None:
     """Show what an artifact was made from, back to the sources, and what was made from it."""
-    with _connect(context) as client:
+    with client_of(context) as client:
         found = client.artifacts.lineage(artifact_id)
     if as_json:
         print_json(found.answer)
@@ -132,8 +167,3 @@ def lineage(context: typer.Context, artifact_id: ArtifactId, as_json: AsJson = F
     out = console()
     for line in lineage_lines(found, is_ascii=not out.encoding.startswith("utf")):
         print_line(out, line)
-
-
-def _connect(context: typer.Context) -> Forge:
-    """By what the command's group was given."""
-    return cast(Forge, context.obj())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from enum import Enum
 from html import escape
@@ -41,6 +41,10 @@ class Model(BaseModel):
         )
         return f"<table><caption>{escape(type(self).__name__)}</caption>{rows}</table>"
 
+    def shown_texts(self) -> dict[str, str]:
+        """What a person wants to see of it, by field."""
+        return {name: _short(value) for name, value in self._shown_fields()}
+
     def _shown_fields(self) -> Iterator[tuple[str, Any]]:
         fields = type(self).model_fields
         for name in self.shown or fields:
@@ -48,6 +52,20 @@ class Model(BaseModel):
             is_secret = name in fields and not fields[name].repr
             if not is_secret and value not in (None, (), [], {}):
                 yield name, value
+
+
+def html_table(title: str, models: Sequence[Model], note: str = "") -> str:
+    """Models of one kind as a table for notebooks, a row each."""
+    rows = [model.shown_texts() for model in models]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cell = '<td style="text-align:left">'
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join(
+        f"<tr>{''.join(f'{cell}{escape(row.get(name, str()))}</td>' for name in names)}</tr>"
+        for row in rows
+    )
+    caption = f"<caption>{escape(title)}</caption>"
+    return f"<table>{caption}<tr>{head}</tr>{body}</table>{escape(note)}"
 
 
 class _Plain(str):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -34,14 +35,16 @@ class ApiKeys(Resource[M]):
     ) -> Request[NewApiKey]:
         """Makes a key, of scope `user` or `worker`; an admin's also `admin`.
 
-        Its text, `key`, is told here and never again.
+        Its text, `key`, is told here and never again. So it is not asked for again where the answer
+        is lost: `list` has the key that nobody knows, to be revoked.
         """
         body = {
             "name": name,
             "scope": scope,
             "expires_at": None if expires_at is None else time_text(expires_at),
         }
-        return create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
+        request = create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
+        return replace(request, is_repeatable=False)
 
     @listing
     def list(
@@ -69,9 +72,10 @@ class Users(Resource[M]):
     def create(
         self, name: str, *, user_id: str | None = None, idempotency_key: str | None = None
     ) -> Request[NewUser]:
-        """Makes a tenant, with its first key."""
+        """Makes a tenant, with its first key, of which the same holds as of any new key."""
         body = {"name": name, "user_id": user_id}
-        return create("/api/admin/users", NewUser.model_validate, body, idempotency_key)
+        request = create("/api/admin/users", NewUser.model_validate, body, idempotency_key)
+        return replace(request, is_repeatable=False)
 
     @listing
     def list(self, *, limit: int | None = None, page_size: int | None = None) -> PageRequest[User]:

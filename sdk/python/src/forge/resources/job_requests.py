@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
 from ..models import Artifact, Attempt, BaseJob
 from ..operation import M, Resource, listing, operation
-from ..request import Request, create, get, path_of, post
+from ..request import Request, Settled, create, get, path_of, post
 
 J = TypeVar("J", bound=BaseJob)
 
@@ -46,6 +47,17 @@ class JobsOperations(Resource[M], Generic[M, J]):
     def read(self, answer: object) -> J:
         """A job of this client."""
         raise NotImplementedError
+
+    @operation
+    def submit(
+        self,
+        job_type: str,
+        body: Mapping[str, Any],
+        *,
+        idempotency_key: str | None = None,
+    ) -> Request[J]:
+        """Submits a body as the API takes it; `client.train` and the like know its fields."""
+        return create(path_of("/api/jobs/{}", job_type), self.read, body, idempotency_key)
 
     @listing
     def list(
@@ -86,7 +98,13 @@ class JobsOperations(Resource[M], Generic[M, J]):
 
         Raises ConflictError where it is too late.
         """
-        return post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
+        request = post(path_of("/api/jobs/{}/cancel", id_of(job_id)), self.read)
+        settled = Settled(
+            {"job_already_finished"},
+            self._get(job_id),
+            lambda job: job.error_code == "cancelled",
+        )
+        return replace(request, settled=settled)
 
     @operation
     def retry(self, job_id: JobRef, *, idempotency_key: str | None = None) -> Request[J]:

@@ -9,9 +9,11 @@ from typing import Any, Literal, overload
 from ..async_transport import AsyncTransport
 from ..following import OUTAGE_S, Following, follow, follow_async
 from ..job import AsyncJob, Job
+from ..live import is_shown, job_line, say
 from ..log_lines import LogLines
 from ..models import JobEvent
 from ..operation import Async, Sync
+from ..retries import Patience
 from ..transport import Transport
 from ..waiting import Watch, job_event, listen, listen_async
 from .job_requests import JobRef, JobsOperations, completed, id_of
@@ -34,24 +36,52 @@ class Jobs(JobsOperations[Sync, Job]):
         poll_interval: float = 5.0,
         timeout: float | None = None,
         on_event: OnEvent | None = None,
+        *,
+        progress: bool = True,
     ) -> Job:
         """Returns when it has completed. Raises JobFailedError and WaitTimeoutError.
 
         `on_event` is told of each status and progress. Where events don't arrive, the job is asked
         for each `poll_interval` seconds; an outage of some minutes is waited through.
+
+        In a terminal a line shows how it stands, but for `progress=False`, or `FORGE_PROGRESS=0`;
+        Ctrl-C says how to come back, and raises KeyboardInterrupt: the job goes on.
         """
-        watch = Watch(id_of(job_id), poll_interval, timeout)
+        name = id_of(job_id)
+        try:
+            with job_line(name, lambda: self._glance(name), progress=progress) as line:
+
+                def tell(event: JobEvent) -> None:
+                    line.hear(event)
+                    if on_event:
+                        on_event(event)
+
+                return self._wait(Watch(name, poll_interval, timeout), name, line.see, tell)
+        except KeyboardInterrupt:
+            if not is_shown(progress):
+                raise
+            say(f'{name} goes on. To come back: client.wait("{name}")')
+            # Where in the HTTP library it was, would push that off the screen.
+            raise KeyboardInterrupt from None
+
+    def _wait(
+        self, watch: Watch, job_id: str, on_job: Callable[[Job], None], on_event: OnEvent
+    ) -> Job:
         while True:
             job = self._transport.run(self._get(job_id), self._transport.wire.patience(OUTAGE_S))
+            on_job(job)
             if job.is_final:
                 return completed(job)
             watch.begin(job)
             if watch.listens:
                 with closing(listen(self._transport, watch)) as events:
                     for event in events:
-                        if on_event:
-                            on_event(event)
+                        on_event(event)
             self._transport.pause(watch.end())
+
+    def _glance(self, job_id: str) -> Job:
+        """The job as it is now, where it can be read at once."""
+        return self._transport.run(self._get(job_id), Patience(0))
 
     def events(self, job_id: JobRef) -> Generator[JobEvent, None, None]:
         """Each status so far, then each status and progress as it comes, until the job's end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -12,7 +13,7 @@ from ..following import OUTAGE_S
 from ..listing import PageRequest
 from ..models import Pipeline
 from ..operation import Async, M, Resource, Sync, listing, operation
-from ..request import Request, create, get, path_of, post, without_none
+from ..request import Request, Settled, create, get, path_of, post, without_none
 from ..transport import Transport
 
 OnUpdate = Callable[[Pipeline], None]
@@ -63,6 +64,11 @@ class PipelinesOperations(Resource[M]):
     run = create
     """The same as `create`."""
 
+    @operation
+    def submit(self, body: Fields, *, idempotency_key: str | None = None) -> Request[Pipeline]:
+        """Begins one, by a body as the API takes it."""
+        return create("/api/pipelines", Pipeline.model_validate, body, idempotency_key)
+
     @listing
     def list(
         self,
@@ -112,14 +118,27 @@ class PipelinesOperations(Resource[M]):
         approved: bool = True,
         note: str | None = None,
     ) -> Request[Pipeline]:
-        """Lets a step begin that waits for it; `approved=False` fails the pipeline."""
-        return post(
+        """Lets a step begin that waits for it; `approved=False` fails the pipeline.
+
+        Without a `step` it is the one that waits; then it is not sent again where the answer is lost.
+        """
+        request = post(
             path_of("/api/pipelines/{}/approve", pipeline_id),
             Pipeline.model_validate,
             step=step,
             approved=approved,
             note=note,
         )
+        if step is None:
+            # Said twice, it might be heard by the next step that waits.
+            return replace(request, is_repeatable=False)
+
+        def is_ours(pipeline: Pipeline) -> bool:
+            given = next((each.approval for each in pipeline.steps if each.name == step), None)
+            return given is not None and (given.approved, given.note) == (approved, note)
+
+        settled = Settled({"no_step_waiting", "step_not_waiting"}, self._get(pipeline_id), is_ours)
+        return replace(request, settled=settled)
 
     @operation
     def set_budget(

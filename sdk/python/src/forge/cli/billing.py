@@ -1,0 +1,171 @@
+"""`forge billing`."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from ..models import BudgetAnswer
+from ..text import moment, usd
+from .connection import client_of
+from .options import AsJson, JobId, Limit, Period, assignments, job_types
+from .output import console, print_fields, print_json, print_line, print_table
+
+app = typer.Typer(rich_markup_mode=None)
+
+
+@app.command()
+def summary(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
+    """Show a month: what it has cost, by type, and what it is heading for."""
+    with client_of(context) as client:
+        found = client.billing.summary(period)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    budget = found.budget
+    print_fields(
+        {
+            "month": found.period,
+            "total": usd(found.total_cost_usd),
+            "accruing": usd(found.accruing_usd) if found.accruing_usd else None,
+            "forecast": usd(found.forecast_usd),
+            "budget": f"{usd(budget.cap_usd)}, {budget.state}" if budget else None,
+            "GPU hours": f"{found.gpu_hours_total:g}",
+            "tokens": f"{found.tokens_total:,.0f}",
+        }
+    )
+    rows = [(name, usd(amount)) for name, amount in sorted(found.by_job_type.items())]
+    print_table(("TYPE", "COST"), rows, nothing="No jobs were billed")
+
+
+@app.command()
+def records(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
+    """List the bills of jobs, newest first."""
+    with client_of(context) as client:
+        found = list(client.billing.records(limit=limit))
+    if as_json:
+        print_json({"records": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (
+            each.job_id,
+            each.job_type,
+            usd(each.total_cost_usd),
+            each.state,
+            moment(each.created_at),
+            each.formula,
+        )
+        for each in found
+    ]
+    heads = ("JOB", "TYPE", "COST", "STATE", "BILLED", "FORMULA")
+    print_table(heads, rows, nothing="No bills")
+
+
+@app.command()
+def record(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
+    """Show the bill of one job, with the formula and its numbers."""
+    with client_of(context) as client:
+        found = client.billing.record(job_id)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_fields(
+        {
+            "job": found.job_id,
+            "type": found.job_type,
+            "cost": usd(found.total_cost_usd),
+            "state": found.state,
+            "formula": found.formula,
+            "rate card": found.rate_card,
+            "notes": found.flags,
+        }
+    )
+
+
+@app.command()
+def budget(
+    context: typer.Context,
+    cap: Annotated[
+        float | None, typer.Argument(metavar="[USD]", min=0, help="A new cap a month.")
+    ] = None,
+    none: Annotated[bool, typer.Option("--none", help="Take the cap away.")] = False,
+    warn_at: Annotated[float | None, typer.Option(min=0, help="Warn from so many USD on.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the monthly cap, or set it. At the cap new jobs are refused.
+
+    \b
+    forge billing budget 500
+    """
+    if none and cap is not None:
+        raise typer.BadParameter("either a cap, or --none", param_hint="'--none'")
+    with client_of(context) as client:
+        if none or cap is not None:
+            found = client.billing.set_budget(cap, warning_usd=warn_at)
+        else:
+            found = client.billing.budget()
+    _show_budget(found, as_json=as_json)
+
+
+def _show_budget(found: BudgetAnswer, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found.to_dict())
+        return
+    budget = found.budget
+    if budget is None or budget.cap_usd is None:
+        print_line(console(), "No cap")
+        return
+    print_fields(
+        {
+            "cap": usd(budget.cap_usd),
+            "state": budget.state,
+            "spent": usd(budget.spent_usd),
+            "committed": usd(budget.committed_usd),
+            "remaining": usd(budget.remaining_usd),
+        }
+    )
+
+
+@app.command()
+def estimate(
+    context: typer.Context,
+    job_type: Annotated[str, typer.Argument(metavar="TYPE", autocompletion=job_types)],
+    fields: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME=VALUE]...", help="Of its payload.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a job would cost, with a range. Nothing is submitted.
+
+    \b
+    forge billing estimate generate domain=law num_samples=5000
+    """
+    payload = assignments(fields, "NAME=VALUE")
+    with client_of(context) as client:
+        found = client.billing.estimate(job_type, payload)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_fields(
+        {
+            "expected": usd(found.expected_usd),
+            "range": f"{usd(found.low_usd)} to {usd(found.high_usd)}",
+            "goes by": found.basis,
+            "formula": found.formula,
+        }
+    )
+
+
+@app.command()
+def export(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
+    """Print a month's lines as CSV.
+
+    \b
+    forge billing export --period 2026-11 > november.csv
+    """
+    with client_of(context) as client:
+        text = client.billing.export(period)
+    if as_json:
+        print_json({"csv": text})
+    else:
+        sys.stdout.write(text)

@@ -1,0 +1,116 @@
+"""`forge deployments`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ..client import Forge
+from ..errors import ForgeError
+from ..text import moment, shown, usd
+from .connection import client_of
+from .options import AsJson, DeploymentId, Limit
+from .output import console, print_fields, print_json, print_line, print_table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_deployments(
+    context: typer.Context,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="active, stopping or stopped; repeatable."),
+    ] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List served models, newest first."""
+    with client_of(context) as client:
+        found = list(client.deployments.list(status=status, limit=limit))
+    if as_json:
+        print_json({"deployments": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (
+            each.deployment_id,
+            each.status,
+            usd(each.cost_usd),
+            each.checkpoint_id,
+            moment(each.created_at),
+            each.trouble,
+        )
+        for each in found
+    ]
+    heads = ("DEPLOYMENT", "STATUS", "COST", "CHECKPOINT", "CREATED", "TROUBLE")
+    print_table(heads, rows, nothing="No deployments")
+
+
+@app.command()
+def get(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
+    """Show a deployment: its address, and what it has cost."""
+    with client_of(context) as client:
+        found = client.deployments.get(deployment_id)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_fields(
+        {
+            "deployment": found.deployment_id,
+            "status": found.status,
+            "trouble": found.trouble,
+            "address": found.url,
+            "checkpoint": found.checkpoint_id,
+            "cost": usd(found.cost_usd),
+            "created": moment(found.created_at),
+            "stopped": moment(found.stopped_at),
+        }
+    )
+
+
+@app.command()
+def stop(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
+    """End a deployment, and its bill."""
+    with client_of(context) as client:
+        found = client.deployments.stop(deployment_id)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_line(console(), f"{found.deployment_id} is {found.status}")
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    deployment_id: DeploymentId,
+    question: Annotated[str, typer.Argument(metavar="QUESTION")],
+    system: Annotated[str | None, typer.Option(help="What the model is told before.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Of the answer.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a served model something.
+
+    \b
+    forge deployments ask dep_... "What is 17 + 25?"
+    """
+    messages = [{"role": "system", "content": system}] if system else []
+    body: dict[str, Any] = {"messages": [*messages, {"role": "user", "content": question}]}
+    if max_tokens:
+        body["max_tokens"] = max_tokens
+    with client_of(context) as client:
+        answer = _answer(client, deployment_id, body)
+    if as_json:
+        print_json(answer)
+    else:
+        for line in _text_of(answer).split("\n"):
+            print_line(console(), line)
+
+
+def _answer(client: Forge, deployment_id: str, body: dict[str, Any]) -> dict[str, Any]:
+    return client.deployments.ask(deployment_id, "chat/completions", body)
+
+
+def _text_of(answer: dict[str, Any]) -> str:
+    try:
+        return str(answer["choices"][0]["message"]["content"])
+    except (KeyError, IndexError, TypeError):
+        raise ForgeError(f"the model's answer has no text: {shown(str(answer))[:200]}") from None

@@ -1,0 +1,162 @@
+"""What can be wrong between this machine and Forge, in the order in which it goes wrong."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+from time import monotonic
+from urllib.request import getproxies, proxy_bypass
+
+import httpx2
+
+from .._version import __version__
+from ..client import Forge
+from ..errors import ForgeAPIError, ForgeError, PermissionDeniedError
+from ..release import is_older
+from ..settings import Settings
+from ..wire import Wire
+
+OK, WARNING, FAILED = "ok", "warning", "failed"
+_TIMEOUT_S = 5.0
+_MAX_SKEW_S = 30.0
+
+
+@dataclass(frozen=True)
+class Check:
+    name: str
+    state: str
+    """`ok`, `warning` or `failed`."""
+    detail: str
+    advice: str = ""
+    """What to do about it."""
+
+
+def network_checks(url: httpx2.URL) -> Iterator[Check]:
+    """Name, connection, TLS: ends with the first that fails."""
+    host = url.host
+    port = url.port or (443 if url.scheme == "https" else 80)
+    if getproxies().get(url.scheme) and not proxy_bypass(host):
+        yield Check("network", OK, f"by the proxy in {url.scheme}_proxy: not looked at")
+        return
+    try:
+        addresses = sorted({str(each[4][0]) for each in socket.getaddrinfo(host, port)})
+    except OSError as error:
+        advice = "Is the address spelled right? Are you in the right network, or VPN?"
+        yield Check("name", FAILED, f"{host}: {error.strerror or error}", advice)
+        return
+    yield Check("name", OK, f"{host} is {', '.join(addresses[:2])}")
+    try:
+        connection = socket.create_connection((host, port), _TIMEOUT_S)
+    except OSError as error:
+        advice = "Does the server run there? Does a firewall stand in between?"
+        yield Check("connection", FAILED, f"port {port}: {error.strerror or error}", advice)
+        return
+    with connection:
+        yield Check("connection", OK, f"port {port} answers")
+        if url.scheme == "https":
+            yield _tls(connection, host)
+
+
+def _tls(connection: socket.socket, host: str) -> Check:
+    try:
+        with ssl.create_default_context().wrap_socket(connection, server_hostname=host) as tls:
+            return Check("TLS", OK, str(tls.version()))
+    except ssl.SSLCertVerificationError as error:
+        advice = "Your own authority's certificates go into SSL_CERT_FILE; else tell the operator."
+        return Check("TLS", FAILED, f"the certificate: {error.verify_message}", advice)
+    except (ssl.SSLError, OSError) as error:
+        advice = "Does this port speak https? Should the address begin with http://?"
+        return Check("TLS", FAILED, error.strerror or str(error), advice)
+
+
+def service_checks(settings: Settings) -> Iterator[Check]:
+    """Whether Forge answers, can work, and fits this client; the clocks."""
+    options = Wire(settings, _TIMEOUT_S).client_options()
+    with httpx2.Client(**options, timeout=_TIMEOUT_S) as http:
+        try:
+            asked_s = monotonic()
+            alive = http.get("/healthz")
+            took_s = monotonic() - asked_s
+            ready = http.get("/readyz")
+        except httpx2.HTTPError as error:
+            advice = "The port is open, but nothing answers by HTTP: is it Forge's?"
+            yield Check("service", FAILED, f"{type(error).__name__}: {error}", advice)
+            return
+    if not alive.is_success or alive.headers.get("content-type", "").startswith("text/html"):
+        advice = "Something else answers there: check the address, and its path."
+        yield Check("service", FAILED, f"HTTP {alive.status_code}, and not Forge's", advice)
+        return
+    yield Check("service", OK, f"answers in {took_s * 1000:.0f} ms")
+    if ready.is_success:
+        yield Check("readiness", OK, "it can do its work")
+    else:
+        advice = "Its database is away, or it is stopping: wait, then tell the operator."
+        yield Check("readiness", FAILED, f"it can't do its work (HTTP {ready.status_code})", advice)
+    yield _versions(alive.headers)
+    yield _clock(alive.headers, took_s)
+
+
+def _versions(headers: httpx2.Headers) -> Check:
+    server, oldest = headers.get("x-forge-version"), headers.get("x-forge-min-client")
+    detail = f"client {__version__}, server {server or 'does not say'}"
+    if oldest and is_older(__version__, oldest):
+        return Check("versions", FAILED, detail, f"It takes {oldest} or newer: upgrade forge-sdk.")
+    if server and _numbers(server)[:1] != _numbers(__version__)[:1]:
+        return Check("versions", WARNING, detail, "They are a major version apart: upgrade one.")
+    return Check("versions", OK, detail)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    parts = version.partition("-")[0].split(".")
+    return tuple(int(part) for part in parts if part.isdigit())
+
+
+def _clock(headers: httpx2.Headers, took_s: float) -> Check:
+    try:
+        theirs = parsedate_to_datetime(headers.get("date", ""))
+    except (TypeError, ValueError):
+        return Check("clock", WARNING, "the server does not say what time it is")
+    if theirs.tzinfo is None:
+        theirs = theirs.replace(tzinfo=timezone.utc)
+    skew_s = (datetime.now(timezone.utc) - theirs).total_seconds() - took_s / 2
+    if abs(skew_s) > _MAX_SKEW_S:
+        word = "ahead of" if skew_s > 0 else "behind"
+        advice = "Set it right (NTP): TLS, keys that expire and signed downloads depend on it."
+        return Check("clock", FAILED, f"{abs(skew_s):.0f} s {word} the server's", advice)
+    return Check("clock", OK, "as the server's")
+
+
+def account_checks(client: Forge) -> Iterator[Check]:
+    """The key, and whether anybody is there to run jobs."""
+    try:
+        identity = client.service.ping()
+    except PermissionDeniedError as error:
+        advice = "Make another, and log in with it: forge login."
+        yield Check("key", FAILED, error.message, advice)
+        return
+    except ForgeError as error:
+        yield Check("key", FAILED, str(error), "Try again; if it stays, tell the operator.")
+        return
+    yield Check("key", OK, f"of {identity.user_id}, scope {identity.scope}")
+    try:
+        workers = list(client.workers.list())
+    except ForgeAPIError as error:
+        yield Check(
+            "workers", WARNING, error.message, "A user's key sees them, a worker's doesn't."
+        )
+        return
+    states = [worker.status for worker in workers]
+    alive = states.count("idle") + states.count("busy")
+    detail = f"{states.count('idle')} idle of {len(states)}"
+    if not workers:
+        yield Check("workers", WARNING, "none", "Jobs will wait: forge workers add --help.")
+    elif alive == 0:
+        yield Check(
+            "workers", WARNING, detail, "Jobs will wait. What is wrong: forge workers list."
+        )
+    else:
+        yield Check("workers", OK, detail)

@@ -1,0 +1,75 @@
+"""A job until its end, before somebody's eyes."""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import typer
+
+from ..client import Forge
+from ..errors import JobFailedError
+from ..job import Job
+from ..live import is_shown, job_line
+from ..models import JobEvent
+from ..text import duration, usd
+from .output import console, print_fields, print_json, print_line
+
+INTERRUPTED = 130
+
+
+def detach(thing_id: str, *ways_back: str) -> NoReturn:
+    """After Ctrl-C: it goes on without us."""
+    err = console(stderr=True)
+    print_line(err, f"{thing_id} goes on. To come back:")
+    for way in ways_back:
+        print_line(err, f"  {way}")
+    raise typer.Exit(INTERRUPTED)
+
+
+def wait_for(client: Forge, job: Job, *, as_json: bool) -> NoReturn:
+    """Ends the command: 0 where the job has completed, 1 where it has failed."""
+    job_id = job.job_id
+    try:
+        with job_line(job_id, lambda: client.jobs.get(job_id), progress=not as_json) as line:
+            line.see(job)
+            tell = line.hear if as_json or is_shown(True) else _teller()
+            job = client.jobs.wait(job_id, on_event=tell, progress=False)
+    except JobFailedError as error:
+        _show_end(client, client.jobs.get(error.job.job_id), as_json=as_json)
+        raise typer.Exit(1) from None
+    except KeyboardInterrupt:
+        detach(job_id, f"forge jobs wait {job_id}", f"forge jobs logs -f {job_id}")
+    _show_end(client, job, as_json=as_json)
+    raise typer.Exit(0)
+
+
+def _teller() -> Callable[[JobEvent], None]:
+    """Where nothing can be drawn: a line for each status."""
+    told: list[str] = []
+
+    def tell(event: JobEvent) -> None:
+        status = event.raw_status or ""
+        if status and told[-1:] != [status]:
+            told.append(status)
+            print_line(console(stderr=True), f"{event.job_id}: {status}")
+
+    return tell
+
+
+def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
+    if as_json:
+        print_json(job.to_dict())
+        return
+    took = ""
+    if job.started_at and job.completed_at:
+        took = f" in {duration((job.completed_at - job.started_at).total_seconds())}"
+    if job.status == "completed":
+        print_line(console(), f"{job.job_id} completed{took}", "green")
+        result = job.result or {}
+        # `forge jobs get` has what is longer than a line.
+        short = {
+            name: value for name, value in result.items() if not isinstance(value, dict | list)
+        }
+        print_fields({**short, "cost": usd(client.billing.record(job).total_cost_usd)})
+    else:
+        print_line(console(), f"{job.job_id} failed{took}: {job.error or job.error_code}", "red")
+        print_line(console(stderr=True), f"Its log: forge jobs logs {job.job_id}")

@@ -1,0 +1,176 @@
+"""`forge jobs`."""
+
+from typing import Annotated
+
+import typer
+
+from ..job import Job
+from ..text import moment
+from .connection import client_of
+from .job_wait import detach, wait_for
+from .options import AsJson, JobId, Limit, Wait, job_types
+from .output import console, print_fields, print_json, print_line, print_table
+from .submit import after_submission
+from .submit import app as submit
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(submit, name="submit", help="Submit a job.")
+
+
+@app.command("list")
+def list_jobs(
+    context: typer.Context,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="pending, running, completed, failed …; repeatable."),
+    ] = None,
+    job_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
+        ),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
+    ] = None,
+    pipeline: Annotated[str | None, typer.Option(help="Of this pipeline.")] = None,
+    worker: Annotated[str | None, typer.Option(help="Run by this worker.")] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List jobs, newest first.
+
+    \b
+    forge jobs list --status running --type train
+    """
+    with client_of(context) as client:
+        jobs = list(
+            client.jobs.list(
+                status=status,
+                job_type=job_type,
+                tag=tag,
+                pipeline_id=pipeline,
+                worker_id=worker,
+                limit=limit,
+            )
+        )
+    if as_json:
+        print_json({"jobs": [job.to_dict() for job in jobs]})
+        return
+    rows = [
+        (
+            job.job_id,
+            job.job_type,
+            job.raw_status,
+            "" if job.progress is None or job.is_final else f"{job.progress:.0%}",
+            moment(job.created_at),
+            job.tags,
+        )
+        for job in jobs
+    ]
+    heads = ("JOB", "TYPE", "STATUS", "DONE", "CREATED", "TAGS")
+    print_table(heads, rows, nothing="No jobs")
+
+
+@app.command()
+def get(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
+    """Show a job: how it stands, why it waits, what came of it."""
+    with client_of(context) as client:
+        job = client.jobs.get(job_id)
+    _show(job, as_json=as_json)
+
+
+def _show(job: Job, *, as_json: bool) -> None:
+    if as_json:
+        print_json(job.to_dict())
+        return
+    reason = job.pending_reason
+    print_fields(
+        {
+            "job": job.job_id,
+            "type": job.job_type,
+            "status": job.raw_status,
+            "progress": None if job.progress is None else f"{job.progress:.0%}",
+            "waits": (reason.message or reason.code) if reason else None,
+            "error": job.error,
+            "error code": job.error_code,
+            "attempts": job.attempts,
+            "worker": job.worker_id,
+            "payload": job.payload,
+            "params": job.params,
+            "resources": job.resources,
+            "result": job.result,
+            "pipeline": job.pipeline_id,
+            "retry of": job.retried_from,
+            "tags": job.tags,
+            "notes": job.notes,
+            "created": moment(job.created_at),
+            "started": moment(job.started_at),
+            "completed": moment(job.completed_at),
+        }
+    )
+
+
+@app.command()
+def logs(
+    context: typer.Context,
+    job_id: JobId,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Stay, and print what comes, to its end.")
+    ] = False,
+    attempt: Annotated[int | None, typer.Option(min=1, help="Of this try; else the last.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print a job's log.
+
+    \b
+    forge jobs logs -f job_...
+    """
+    out = console()
+    with client_of(context) as client:
+        if not follow:
+            text = client.jobs.logs(job_id, attempt=attempt)
+            if as_json:
+                print_json({"job_id": job_id, "log": text})
+                return
+            for line in text.removesuffix("\n").split("\n") if text else []:
+                print_line(out, line)
+            return
+        try:
+            for line in client.jobs.logs(job_id, follow=True, attempt=attempt):
+                if as_json:
+                    print_json({"line": line}, indent=None)
+                else:
+                    print_line(out, line)
+        except KeyboardInterrupt:
+            detach(job_id, f"forge jobs logs -f {job_id}")
+
+
+@app.command()
+def wait(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
+    """Stay until a job ends; exit code 1 where it failed. Ctrl-C leaves it alone."""
+    with client_of(context) as client:
+        wait_for(client, client.jobs.get(job_id), as_json=as_json)
+
+
+@app.command()
+def cancel(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
+    """Cancel a job."""
+    with client_of(context) as client:
+        job = client.jobs.cancel(job_id)
+    if as_json:
+        print_json(job.to_dict())
+    elif job.is_final:
+        print_line(console(), f"{job.job_id} is cancelled")
+    else:
+        print_line(console(), f"{job.job_id} ends as soon as its worker has stopped it")
+
+
+@app.command()
+def retry(
+    context: typer.Context, job_id: JobId, wait: Wait = False, as_json: AsJson = False
+) -> None:
+    """Submit a job's payload again, as a new job."""
+    with client_of(context) as client:
+        job = client.jobs.retry(job_id)
+        after_submission(client, job, wait=wait, as_json=as_json)

@@ -1,0 +1,73 @@
+"""`forge keys`."""
+
+from typing import Annotated
+
+import typer
+
+from ..text import moment
+from .connection import client_of
+from .options import AsJson, KeyId, Limit
+from .output import console, print_json, print_line, print_table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_keys(context: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List keys, without their texts."""
+    with client_of(context) as client:
+        found = list(client.api_keys.list(limit=limit))
+    if as_json:
+        print_json({"api_keys": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (
+            each.key_id,
+            each.name,
+            each.scope,
+            "revoked" if each.revoked_at else f"…{each.last4 or ''}",
+            moment(each.last_used_at),
+            moment(each.expires_at),
+        )
+        for each in found
+    ]
+    heads = ("KEY", "NAME", "SCOPE", "TEXT", "LAST USED", "EXPIRES")
+    print_table(heads, rows, nothing="No keys")
+
+
+@app.command()
+def create(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        str | None, typer.Option(help="user, or worker: the key to put on a GPU box.")
+    ] = None,
+    expires_at: Annotated[
+        str | None, typer.Option(help="ISO 8601, e.g. 2027-01-01T00:00:00Z.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. Its text is printed here, and can't be seen again.
+
+    \b
+    forge keys create gpu-box-1 --scope worker
+    """
+    with client_of(context) as client:
+        found = client.api_keys.create(name, scope=scope, expires_at=expires_at)
+    if as_json:
+        print_json({**found.to_dict(), "key": found.key})
+        return
+    if found.key:
+        print_line(console(), found.key)
+    print_line(console(stderr=True), f"{found.key_id}: keep the text above, it is not kept here")
+
+
+@app.command()
+def revoke(context: typer.Context, key_id: KeyId, as_json: AsJson = False) -> None:
+    """End a key, at once and for good."""
+    with client_of(context) as client:
+        found = client.api_keys.revoke(key_id)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_line(console(), f"{found.key_id} is revoked")

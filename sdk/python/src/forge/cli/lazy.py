@@ -1,0 +1,37 @@
+"""Groups of commands that are imported when one of them is needed."""
+
+from importlib import import_module
+from typing import Any
+
+from typer.core import TyperGroup
+from typer.main import get_group
+
+
+def lazily(module: str, default: str | None = None) -> type[TyperGroup]:
+    """A group that has the commands of `app` in a module of this package.
+
+    `default` is the command that is meant where none is named.
+    """
+
+    class LazyGroup(TyperGroup):
+        _is_loaded = False
+
+        def _load(self) -> None:
+            if not self._is_loaded:
+                self._is_loaded = True
+                found = get_group(import_module(f".{module}", __package__).app)
+                self.commands.update(found.commands)
+
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401
+            is_named = bool(args) and (args[0] == "--help" or not args[0].startswith("-"))
+            return super().parse_args(ctx, args if is_named or not default else [default, *args])
+
+        def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401 (typer's own is private)
+            self._load()
+            return super().list_commands(ctx)
+
+        def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
+            self._load()
+            return super().get_command(ctx, cmd_name)
+
+    return LazyGroup

@@ -1,0 +1,123 @@
+"""Arguments and options that several commands have, and what a shell completes them to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ..client import Forge
+from ..errors import ForgeError
+from .connection import chosen_for
+
+JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
+TEMPLATES = ("byo-data", "synthetic")
+_COMPLETED = 30
+"""So many of the newest are offered."""
+
+List = Callable[[Forge], Iterable[tuple[str, str]]]
+
+
+def _ids(list_ids: List) -> Callable[[typer.Context, str], list[tuple[str, str]]]:
+    """Ids, each with what it is; none where Forge does not answer at once."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+        try:
+            chosen = chosen_for(ctx)
+            with Forge(chosen.api_key, chosen.base_url, timeout=2, max_retries=0) as client:
+                found = list(list_ids(client))
+        except ForgeError:
+            return []
+        return [(name, about) for name, about in found if name.startswith(incomplete)]
+
+    return complete
+
+
+def _jobs(client: Forge) -> Iterable[tuple[str, str]]:
+    jobs = client.jobs.list(limit=_COMPLETED)
+    return ((job.job_id, f"{job.job_type}, {job.raw_status}") for job in jobs)
+
+
+def _pipelines(client: Forge) -> Iterable[tuple[str, str]]:
+    found = client.pipelines.list(limit=_COMPLETED)
+    return ((each.pipeline_id, f"{each.name or each.template}, {each.status}") for each in found)
+
+
+def _artifacts(client: Forge) -> Iterable[tuple[str, str]]:
+    found = client.artifacts.list(limit=_COMPLETED)
+    return ((each.artifact_id, each.name or each.kind) for each in found)
+
+
+def _workers(client: Forge) -> Iterable[tuple[str, str]]:
+    return ((each.worker_id, each.status) for each in client.workers.list(limit=_COMPLETED))
+
+
+def _deployments(client: Forge) -> Iterable[tuple[str, str]]:
+    found = client.deployments.list(limit=_COMPLETED)
+    return ((each.deployment_id, each.status) for each in found)
+
+
+def _keys(client: Forge) -> Iterable[tuple[str, str]]:
+    found = client.api_keys.list(limit=_COMPLETED)
+    return ((each.key_id, each.name) for each in found if not each.revoked_at)
+
+
+def job_types(incomplete: str) -> list[str]:
+    return [each for each in JOB_TYPES if each.startswith(incomplete)]
+
+
+def templates(incomplete: str) -> list[str]:
+    return [each for each in TEMPLATES if each.startswith(incomplete)]
+
+
+def _id(metavar: str, list_ids: List) -> Any:  # noqa: ANN401 (typer gives no type)
+    return typer.Argument(metavar=metavar, autocompletion=_ids(list_ids), show_default=False)
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Limit = Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many.")]
+Wait = Annotated[
+    bool, typer.Option("--wait", "-w", help="Stay until it ends; exit code 1 where it failed.")
+]
+JobId = Annotated[str, _id("JOB_ID", _jobs)]
+PipelineId = Annotated[str, _id("PIPELINE_ID", _pipelines)]
+ArtifactId = Annotated[str, _id("ARTIFACT_ID", _artifacts)]
+WorkerId = Annotated[str, _id("WORKER_ID", _workers)]
+DeploymentId = Annotated[str, _id("DEPLOYMENT_ID", _deployments)]
+KeyId = Annotated[str, _id("KEY_ID", _keys)]
+Period = Annotated[
+    str | None, typer.Option("--period", metavar="YYYY-MM", help="Month in UTC; else this one.")
+]
+
+
+def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
+    """`["lr=1e-4", "name=x"]` by their names. A value is JSON where it is that, else a text."""
+    found: dict[str, Any] = {}
+    for text in given or []:
+        name, is_there, value = text.partition("=")
+        if not is_there or not name:
+            raise typer.BadParameter(f"{text!r} is not name=value", param_hint=f"'{option}'")
+        found[name] = parsed(value)
+    return found
+
+
+def parsed(text: str) -> Any:  # noqa: ANN401 (JSON)
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def read_body(source: str, option: str = "--file") -> dict[str, Any]:
+    """A JSON object in a file, or, by `-`, in standard input."""
+    try:
+        text = typer.get_text_stream("stdin").read() if source == "-" else Path(source).read_text()
+        body = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{source}: {error}", param_hint=f"'{option}'") from None
+    if not isinstance(body, dict):
+        raise typer.BadParameter(f"{source} has no JSON object", param_hint=f"'{option}'")
+    return body

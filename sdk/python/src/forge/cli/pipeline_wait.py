@@ -1,0 +1,81 @@
+"""A pipeline until its end, before somebody's eyes."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import NoReturn
+
+import typer
+
+from ..client import Forge
+from ..errors import PipelineFailedError
+from ..live import board, is_shown
+from ..models import Pipeline
+from ..text import usd
+from .job_wait import detach
+from .output import console, print_json, print_line
+from .pipeline_tree import PipelineTree
+
+_ASK_EVERY_S = 1.0
+
+
+def wait_for(client: Forge, pipeline: Pipeline, *, as_json: bool) -> NoReturn:
+    """Ends the command: 0 where it has completed, 1 where it has failed or was cancelled.
+
+    At an approval it stays too, and says how to give it.
+    """
+    pipeline_id = pipeline.pipeline_id
+    tree = PipelineTree(pipeline)
+    is_drawn = not as_json and is_shown(True)
+    tell = _teller(lambda text: None if as_json else print_line(console(stderr=True), text))
+
+    def on_update(pipeline: Pipeline) -> None:
+        tree.see(pipeline)
+        if not is_drawn:
+            tell(pipeline)
+
+    code = 0
+    try:
+        with board.show(tree) if is_drawn else nullcontext():
+            pipeline = client.pipelines.wait(pipeline_id, _ASK_EVERY_S, on_update=on_update)
+    except PipelineFailedError as error:
+        pipeline, code = error.pipeline, 1
+    except KeyboardInterrupt:
+        detach(
+            pipeline_id,
+            f"forge pipelines wait {pipeline_id}",
+            f"forge pipelines status {pipeline_id}",
+        )
+    show(pipeline, as_json=as_json)
+    if code and not as_json and pipeline.status == "failed":
+        err = console(stderr=True)
+        print_line(err, "Once it is mended, to go on from what failed:")
+        print_line(err, f"  forge pipelines resume {pipeline_id} --wait")
+    raise typer.Exit(code)
+
+
+def show(pipeline: Pipeline, *, as_json: bool) -> None:
+    if as_json:
+        print_json(pipeline.to_dict())
+        return
+    console().print(PipelineTree(pipeline))
+    for step in pipeline.steps:
+        if step.status == "waiting_approval":
+            err = console(stderr=True)
+            print_line(err, f"{step.name} waits for somebody to say yes:")
+            print_line(err, f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
+
+
+def _teller(say: Callable[[str], None]) -> Callable[[Pipeline], None]:
+    """Where nothing can be drawn: a line for each change of a step."""
+    known: dict[str, str] = {}
+
+    def tell(pipeline: Pipeline) -> None:
+        for step in pipeline.steps:
+            if known.get(step.name, "pending") != step.status:
+                words = [f"{step.name}: {step.status}", usd(step.cost_usd), step.error]
+                say("  ".join(word for word in words if word))
+                if step.status == "waiting_approval":
+                    say(f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
+            known[step.name] = step.status
+
+    return tell

@@ -1,0 +1,251 @@
+"""`forge pipelines`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ..client import Forge
+from ..models import Pipeline
+from ..text import moment, usd
+from .connection import client_of
+from .options import (
+    TEMPLATES,
+    AsJson,
+    Limit,
+    PipelineId,
+    Wait,
+    assignments,
+    read_body,
+    templates,
+)
+from .output import console, print_json, print_line, print_table
+from .pipeline_wait import show, wait_for
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+Step = Annotated[str | None, typer.Argument(help="Where several wait.", show_default=False)]
+Note = Annotated[str | None, typer.Option(help="Kept with the decision.")]
+Budget = Annotated[float | None, typer.Option("--budget", min=0, help="In USD.")]
+Gates = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--gate", metavar="STEP:CONDITION", help='"evaluate:scores.overall >= 0.7"; repeatable.'
+    ),
+]
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    file: Annotated[
+        str | None,
+        typer.Argument(metavar="[FILE]", help="A pipeline as JSON; - is standard input."),
+    ] = None,
+    template: Annotated[
+        str | None,
+        typer.Option(help=f"{' or '.join(TEMPLATES)}.", autocompletion=templates),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="STEP.FIELD=VALUE", help="Of a step's payload; repeatable."),
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Step to leave out; repeatable.")
+    ] = None,
+    gate: Gates = None,
+    approval: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Step that waits for a person's yes; repeatable."),
+    ] = None,
+    budget: Budget = None,
+    reuse: Annotated[
+        bool | None, typer.Option("--reuse/--no-reuse", help="Take what was made before.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="What people call it.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Label to find it by; repeatable.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same key again: the same pipeline, not another.")
+    ] = None,
+    wait: Wait = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a pipeline, from a template or a file.
+
+    \b
+    forge pipelines run --template byo-data --wait \\
+      --set audit.dataset_uri=forge://artifacts/datasets/ds_.../raw.jsonl \\
+      --set distill.teacher=llama-3-70b --set train.model=llama-3-8b \\
+      --gate "evaluate:scores.overall >= 0.7" --approval deploy --budget 50
+    """
+    if file is None and template is None:
+        raise typer.BadParameter("give a file, or a template", param_hint="'--template'")
+    body = read_body(file, "FILE") if file else {}
+    given: dict[str, Any] = {
+        "template": template,
+        "skip": skip,
+        "gates": _gates(gate),
+        "approvals": approval,
+        "budget_usd": budget,
+        "reuse": reuse,
+        "name": name,
+        "tags": tag,
+    }
+    body |= {key: value for key, value in given.items() if value is not None}
+    for path, value in assignments(set_, "--set").items():
+        _set(body, path, value)
+    with client_of(context) as client:
+        pipeline = client.pipelines.submit(body, idempotency_key=idempotency_key)
+        _after(client, pipeline, wait=wait, as_json=as_json)
+
+
+def _gates(given: list[str] | None) -> list[dict[str, str]] | None:
+    found = []
+    for text in given or []:
+        step, is_there, condition = text.partition(":")
+        if not is_there or not step.strip() or not condition.strip():
+            raise typer.BadParameter(f"{text!r} is not step:condition", param_hint="'--gate'")
+        found.append({"step": step.strip(), "condition": condition.strip()})
+    return found or None
+
+
+def _set(body: dict[str, Any], path: str, value: object) -> None:
+    """`train.params.lr` goes to `params.train.params.lr`; of one's own steps, to its payload."""
+    step, _, rest = path.partition(".")
+    if not rest:
+        raise typer.BadParameter(f"{path!r} is not step.field", param_hint="'--set'")
+    own = next((each for each in body.get("steps", []) if each.get("name") == step), None)
+    target = own.setdefault("payload", {}) if own else body.setdefault("params", {})
+    *parents, last = rest.split(".") if own else path.split(".")
+    for name in parents:
+        target = target.setdefault(name, {})
+    target[last] = value
+
+
+def _after(client: Forge, pipeline: Pipeline, *, wait: bool, as_json: bool) -> None:
+    if wait:
+        if not as_json:
+            print_line(console(stderr=True), f"Running {pipeline.pipeline_id}")
+        wait_for(client, pipeline, as_json=as_json)
+    if as_json:
+        print_json(pipeline.to_dict())
+        return
+    print_line(console(), pipeline.pipeline_id)
+    err = console(stderr=True)
+    if err.is_terminal:
+        print_line(err, f"To stay with it: forge pipelines wait {pipeline.pipeline_id}", "dim")
+
+
+@app.command("list")
+def list_pipelines(
+    context: typer.Context,
+    status: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="running, waiting_approval, failed …; repeatable."),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
+    ] = None,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List pipelines, newest first."""
+    with client_of(context) as client:
+        found = list(client.pipelines.list(status=status, tag=tag, limit=limit))
+    if as_json:
+        print_json({"pipelines": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (
+            each.pipeline_id,
+            each.status,
+            each.name or each.template or "",
+            f"{sum(step.status == 'completed' for step in each.steps)}/{len(each.steps)}",
+            usd(each.cost_usd),
+            moment(each.created_at),
+        )
+        for each in found
+    ]
+    heads = ("PIPELINE", "STATUS", "NAME", "STEPS", "COST", "CREATED")
+    print_table(heads, rows, nothing="No pipelines")
+
+
+@app.command()
+def status(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
+    """Show a pipeline's steps, as they are now."""
+    with client_of(context) as client:
+        show(client.pipelines.get(pipeline_id), as_json=as_json)
+
+
+@app.command()
+def wait(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
+    """Stay until a pipeline ends; exit code 1 where it failed. Ctrl-C leaves it alone."""
+    with client_of(context) as client:
+        wait_for(client, client.pipelines.get(pipeline_id), as_json=as_json)
+
+
+@app.command()
+def resume(
+    context: typer.Context,
+    pipeline_id: PipelineId,
+    from_step: Annotated[
+        str | None, typer.Option("--from", help="Do this step and all after it again.")
+    ] = None,
+    budget: Budget = None,
+    gate: Gates = None,
+    wait: Wait = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on from the step that failed, with everything before it kept."""
+    with client_of(context) as client:
+        pipeline = client.pipelines.resume(
+            pipeline_id, from_step=from_step, budget_usd=budget, gates=_gates(gate)
+        )
+        _after(client, pipeline, wait=wait, as_json=as_json)
+
+
+@app.command()
+def approve(
+    context: typer.Context,
+    pipeline_id: PipelineId,
+    step: Step = None,
+    note: Note = None,
+    wait: Wait = False,
+    as_json: AsJson = False,
+) -> None:
+    """Let a step begin that waits for a person's yes."""
+    with client_of(context) as client:
+        name = step or _waiting_step(client, pipeline_id)
+        pipeline = client.pipelines.approve(pipeline_id, name, note=note)
+        _after(client, pipeline, wait=wait, as_json=as_json)
+
+
+def _waiting_step(client: Forge, pipeline_id: str) -> str | None:
+    """Where one waits, its name: a decision that names its step may be sent again."""
+    steps = client.pipelines.get(pipeline_id).steps
+    waiting = [each.name for each in steps if each.status == "waiting_approval"]
+    return waiting[0] if len(waiting) == 1 else None
+
+
+@app.command()
+def reject(
+    context: typer.Context,
+    pipeline_id: PipelineId,
+    step: Step = None,
+    note: Note = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say no to a step that waits: the pipeline fails."""
+    with client_of(context) as client:
+        name = step or _waiting_step(client, pipeline_id)
+        pipeline = client.pipelines.approve(pipeline_id, name, approved=False, note=note)
+        _after(client, pipeline, wait=False, as_json=as_json)
+
+
+@app.command()
+def cancel(context: typer.Context, pipeline_id: PipelineId, as_json: AsJson = False) -> None:
+    """Cancel a pipeline, and its jobs under way."""
+    with client_of(context) as client:
+        pipeline = client.pipelines.cancel(pipeline_id)
+        _after(client, pipeline, wait=False, as_json=as_json)

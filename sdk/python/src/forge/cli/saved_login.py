@@ -1,0 +1,55 @@
+"""What `forge login` leaves on this machine, for its user alone."""
+
+import json
+import os
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..errors import ForgeError
+
+
+@dataclass(frozen=True)
+class SavedLogin:
+    base_url: str
+    api_key: str = field(repr=False)
+
+
+def path() -> Path:
+    base = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(base) if base else Path.home() / ".config") / "forge" / "credentials.json"
+
+
+def read() -> SavedLogin | None:
+    """Raises ForgeError for a file that isn't one."""
+    try:
+        found = json.loads(path().read_text())
+        return SavedLogin(str(found["base_url"]), str(found["api_key"]))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise ForgeError(f"{path()} can't be read: log in again, or remove it") from None
+
+
+def write(login: SavedLogin) -> None:
+    """As a whole or not at all."""
+    target = path()
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(asdict(login), file)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def remove() -> bool:
+    """Whether there was one."""
+    try:
+        path().unlink()
+    except FileNotFoundError:
+        return False
+    return True

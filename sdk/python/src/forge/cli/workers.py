@@ -1,0 +1,153 @@
+"""`forge workers`."""
+
+from typing import Annotated, Any
+
+import typer
+
+from ..models import BootstrapPlan
+from ..request import without_none
+from .connection import client_of
+from .options import AsJson, Limit, WorkerId
+from .output import console, print_fields, print_json, print_line, print_table
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.command("list")
+def list_workers(context: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
+    """List the machines that run jobs."""
+    with client_of(context) as client:
+        found = list(client.workers.list(limit=limit))
+    if as_json:
+        print_json({"workers": [each.to_dict() for each in found]})
+        return
+    rows = [
+        (
+            each.worker_id,
+            f"{each.status}, draining" if each.draining else each.status,
+            f"{each.gpu_count} × {each.gpu_type}" if each.gpu_count else each.gpu_type,
+            each.current_job_id,
+            "" if each.util is None else f"{each.util:.0f} %",
+            each.jobs_handled,
+            each.status_reason,
+        )
+        for each in found
+    ]
+    heads = ("WORKER", "STATUS", "GPU", "JOB", "UTIL", "JOBS", "WHY")
+    print_table(heads, rows, nothing="No workers: forge workers add --help")
+
+
+@app.command()
+def get(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Show a worker, and how far its setting up has come."""
+    with client_of(context) as client:
+        found = client.workers.get(worker_id)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_fields(
+        {
+            "worker": found.worker_id,
+            "status": found.status,
+            "why": found.status_reason,
+            "draining": "yes" if found.draining else None,
+            "job": found.current_job_id,
+            "host": found.ssh_host,
+            "gpu": f"{found.gpu_count} × {found.gpu_type}" if found.gpu_count else found.gpu_type,
+            "memory": None if not found.mem_total else f"{found.mem_used} of {found.mem_total} GB",
+            "tags": found.tags,
+            "version": found.version,
+            "jobs": found.jobs_handled,
+        }
+    )
+    steps = found.bootstrap.steps if found.bootstrap else []
+    if steps:
+        rows = [(each.step, each.status, str(each.tries), each.error) for each in steps]
+        print_table(("STEP", "STATUS", "TRIES", "ERROR"), rows, nothing="")
+
+
+@app.command()
+def add(
+    context: typer.Context,
+    ssh: Annotated[str, typer.Option("--ssh", metavar="USER@HOST[:PORT]", help="Where it is.")],
+    gpu_type: Annotated[str, typer.Option(help='What it has, e.g. "A100 80GB".')],
+    gpus: Annotated[int, typer.Option("--gpus", min=0, help="How many.")] = 1,
+    key_path: Annotated[
+        str | None, typer.Option("--ssh-key", help="Of a private key, on the server's disk.")
+    ] = None,
+    host_key: Annotated[
+        str | None, typer.Option("--host-key", help="SHA256:…, as ssh-keygen -l shows it.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The worker's id; else one is made.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Jobs can ask for it; repeatable.")
+    ] = None,
+    plan: Annotated[bool, typer.Option("--plan", help="Say what would be done, only.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Have a machine set up over SSH, by the server.
+
+    \b
+    forge workers add --ssh ubuntu@gpu-1.example.org --gpus 8 --gpu-type "A100 80GB"
+    """
+    user, host, port = _target(ssh)
+    machine: dict[str, Any] = without_none(
+        {
+            "gpu_count": gpus,
+            "gpu_type": gpu_type,
+            "ssh_port": port,
+            "ssh_key_path": key_path,
+            "ssh_host_key": host_key,
+            "worker_id": name,
+            "tags": tag,
+        }
+    )
+    with client_of(context) as client:
+        if plan:
+            _show_plan(client.workers.plan(host, user, **machine), as_json=as_json)
+            return
+        found = client.workers.register(host, user, **machine)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_line(console(), found.worker_id)
+    err = console(stderr=True)
+    print_line(err, f"It is being set up: forge workers get {found.worker_id}")
+
+
+def _show_plan(found: BootstrapPlan, *, as_json: bool) -> None:
+    if as_json:
+        print_json(found.to_dict())
+        return
+    for each in found.plan:
+        print_line(console(), f"{each.get('step')}: {each.get('does', '')}")
+
+
+def _target(text: str) -> tuple[str, str, int | None]:
+    user, at, rest = text.partition("@")
+    host, colon, port = rest.partition(":")
+    if not (user and at and host) or (colon and not port.isdigit()):
+        raise typer.BadParameter(f"{text!r} is not user@host", param_hint="'--ssh'")
+    return user, host, int(port) if port else None
+
+
+@app.command()
+def drain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Let a worker finish its job, and take no other."""
+    with client_of(context) as client:
+        found = client.workers.drain(worker_id)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_line(console(), f"{found.worker_id} takes no other job")
+
+
+@app.command()
+def remove(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Take a worker out of the fleet at once: its job goes to another."""
+    with client_of(context) as client:
+        found = client.workers.remove(worker_id)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_line(console(), f"{found.worker_id} is out of the fleet")

@@ -1,0 +1,156 @@
+"""A line for each wait, in a terminal: how it stands, how far it is, and for how long it takes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from .errors import ForgeError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+    from .models import BaseJob, JobEvent
+
+_ASK_EVERY_S = 2.0
+"""Why a job waits is in no event."""
+
+
+def is_shown(wanted: bool) -> bool:
+    """Whether lines can be drawn, and are wanted: `FORGE_PROGRESS=0` says no."""
+    return (
+        wanted
+        and os.environ.get("FORGE_PROGRESS") != "0"
+        and os.environ.get("TERM") not in ("dumb", "unknown")
+        and sys.stderr is not None
+        and sys.stderr.isatty()
+    )
+
+
+class JobLine:
+    """What is known of one job that is waited for."""
+
+    def __init__(self, job_id: str) -> None:
+        self.job_id = job_id
+        self._job: BaseJob | None = None
+        self._status = "pending"
+        self._progress: float | None = None
+        self._since_s = monotonic()
+
+    def see(self, job: BaseJob) -> None:
+        """The job as it was read."""
+        if self._job is None and job.created_at:
+            age_s = (datetime.now(timezone.utc) - job.created_at).total_seconds()
+            self._since_s = monotonic() - max(0.0, age_s)
+        self._job = job
+        self._status, self._progress = job.raw_status, job.progress
+
+    def hear(self, event: JobEvent) -> None:
+        self._status = event.raw_status or self._status
+        if event.status or event.progress is not None:
+            self._progress = event.progress
+
+    @property
+    def waits(self) -> bool:
+        """Not begun: why, may change without an event."""
+        return self._status in ("pending", "provisioning_worker")
+
+    def __rich__(self) -> RenderableType:
+        from . import drawing
+
+        reason = self._job.pending_reason if self._job and self.waits else None
+        kind = self._job.job_type if self._job else ""
+        return drawing.job_line(
+            f"{kind} {self.job_id}".strip(),
+            self._status,
+            self._progress,
+            monotonic() - self._since_s,
+            reason.message or reason.code if reason else None,
+        )
+
+
+class _Board:
+    """The lines of all waits of this process: a terminal has one place for them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lines: list[RenderableType] = []
+        self._live: Live | None = None
+
+    def __rich__(self) -> RenderableType:
+        from rich.console import Group
+
+        return Group(*self._lines)
+
+    @contextmanager
+    def show(self, line: RenderableType) -> Iterator[None]:
+        from rich.live import Live
+
+        from . import drawing
+
+        with self._lock:
+            self._lines.append(line)
+            if self._live is None:
+                self._live = Live(
+                    self,
+                    console=drawing.console(stderr=True),
+                    refresh_per_second=8,
+                    transient=True,
+                )
+                self._live.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lines.remove(line)
+                if not self._lines and self._live:
+                    self._live.stop()
+                    self._live = None
+
+
+board = _Board()
+
+
+@contextmanager
+def job_line(job_id: str, read: Callable[[], BaseJob], *, progress: bool) -> Iterator[JobLine]:
+    """A line for the time of a wait, where one can be drawn.
+
+    `read` reads the job, without patience; it is called from another thread while the job waits.
+    """
+    line = JobLine(job_id)
+    if not is_shown(progress):
+        yield line
+        return
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(_ASK_EVERY_S):
+            if line.waits:
+                try:
+                    job = read()
+                except (ForgeError, RuntimeError):
+                    continue  # the wait itself tells of it, or has ended and closed its client
+                if line.waits:
+                    line.see(job)
+
+    asking = threading.Thread(target=ask, name=f"forge-{job_id}", daemon=True)
+    with board.show(line):
+        asking.start()
+        try:
+            yield line
+        finally:
+            ended.set()
+
+
+def say(text: str) -> None:
+    """A line to the terminal that stays."""
+    from . import drawing
+
+    drawing.console(stderr=True).print(text, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,42 @@
+"""Words for people."""
+
+from datetime import datetime
+
+
+def shown(text: str) -> str:
+    """Text from outside, without what a terminal would obey."""
+    return "".join(
+        character if character.isprintable() else ascii(character)[1:-1] for character in text
+    )
+
+
+def duration(seconds: float) -> str:
+    """`0:07`, `12:30`, `3:00:00`."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def moment(at: datetime | None) -> str:
+    """In the reader's own time, to the minute; empty where there is none."""
+    return at.astimezone().strftime("%Y-%m-%d %H:%M") if at else ""
+
+
+def usd(amount: float | None) -> str:
+    """To the cent, or further where it is less than one."""
+    if amount is None:
+        return ""
+    return f"${amount:.2f}" if amount == 0 or abs(amount) >= 0.01 else f"${amount:.6f}".rstrip("0")
+
+
+def size(count: int | None) -> str:
+    """`512 bytes`, `1.5 kB`, `20 GB`; empty where it is not known."""
+    if count is None:
+        return ""
+    if count < 1000:
+        return f"{count} bytes"
+    amount, units = count / 1000, ["kB", "MB", "GB", "TB"]
+    while amount >= 999.5 and len(units) > 1:
+        amount /= 1000
+        del units[0]
+    return f"{amount:.1f} {units[0]}" if amount < 9.95 else f"{amount:.0f} {units[0]}"
