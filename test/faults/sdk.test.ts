@@ -114,6 +114,18 @@ async function eachOnceWith(fault: Fault, client: string): Promise<void> {
   expect(await belongings(tenant)).toEqual(counts);
 }
 
+test.each(CLIENTS)("%s: a key whose text got lost is told of, and made once", async (client) => {
+  const tenant = await fleet.newTenant();
+  const step = { call: "api_keys.create", args: ["box"] };
+  const { outcomes } = await runThrough(client, tenant, [step, step], (n) =>
+    n === 0 ? "cut after" : "slow",
+  );
+  expect(outcomes[0]).toMatchObject({ error: { type: "ForgeHTTPError", status: null } });
+  expect(outcomes[1]).toMatchObject({ result: { name: "box", key: expect.any(String) } });
+  // The tenant's own, the one that nobody knows, and the other.
+  expect((await belongings(tenant)).api_keys).toBe(3);
+});
+
 test.each(CLIENTS)(
   "%s: a storm of refusals for asking too often",
   async (client) => {

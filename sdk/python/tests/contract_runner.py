@@ -1,4 +1,4 @@
-"""Runs scenarios of sdk/contract by this SDK; test/e2e/sdk-contract.test.ts compares what it prints.
+"""Runs scenarios of sdk/contract by this SDK; test/e2e/sdk-contract.test.ts compares the outcome.
 
 From stdin: a list of scenarios, each with the address and keys that it is for. To stdout: of each a
 list with the result or error of each of its steps. `--async` runs them by AsyncForge.
@@ -43,7 +43,7 @@ async def run_scenario(scenario: Json, folder: Path, *, by_awaiting: bool) -> li
                 variables[name] = str(at_path(result, path))
         except ForgeError as error:
             outcomes.append({"error": described(error)})
-        except Exception as error:  # noqa: BLE001 - a fault of the SDK is told like any outcome
+        except Exception as error:
             outcomes.append({"error": {"type": type(error).__name__, "message": str(error)}})
             break
     for client in clients.values():

@@ -77,6 +77,7 @@ def test_something_else_answers(server: FakeForge, run: Run) -> None:
     assert states(run)[1]["service"] == "failed"
 
 
+@pytest.mark.filterwarnings("ignore::forge.OutdatedClientWarning")
 @pytest.mark.parametrize(
     ("name", "value", "code", "state"),
     [

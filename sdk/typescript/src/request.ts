@@ -2,7 +2,7 @@ import { ForgeError } from "./errors.ts";
 import type { Upload } from "./upload.ts";
 
 /** How to tell whether a try that got no answer did what the next one is refused for. */
-export interface Settled {
+interface Settled {
   /** Refusals that say that nothing is left to do. */
   codes: readonly string[];
   /** Where to look at what was to be changed. */

@@ -7,6 +7,7 @@ Ctrl-C.
 import io
 import json
 import sys
+import warnings
 
 import typer
 
@@ -20,6 +21,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     as_json = "--json" in sys.argv[1:]
+    warnings.showwarning = _ignore if as_json else _say_warning
     try:
         code = app(prog_name="forge", standalone_mode=False)
     except typer.TyperException as error:
@@ -44,6 +46,14 @@ def _say(error: Exception, *, as_json: bool) -> None:
         names = ("code", "status", "param", "request_id")
         about |= {name: value for name in names if (value := getattr(error, name, None))}
     _print_error(about)
+
+
+def _say_warning(message: Warning | str, *_: object) -> None:
+    """Without the line of code that it came from: that is none of the user's."""
+    print(f"forge: {shown(str(message))}", file=sys.stderr)
+
+
+def _ignore(*_: object) -> None: ...
 
 
 def _say_usage(error: typer.TyperException, *, as_json: bool) -> None:

@@ -120,7 +120,8 @@ class PipelinesOperations(Resource[M]):
     ) -> Request[Pipeline]:
         """Lets a step begin that waits for it; `approved=False` fails the pipeline.
 
-        Without a `step` it is the one that waits; then it is not sent again where the answer is lost.
+        Without a `step` it is the one that waits; then it is not sent again where the answer is
+        lost.
         """
         request = post(
             path_of("/api/pipelines/{}/approve", pipeline_id),
