@@ -8,6 +8,7 @@ import io
 import json
 import sys
 import warnings
+from functools import partial
 
 import typer
 
@@ -21,7 +22,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     as_json = "--json" in sys.argv[1:]
-    warnings.showwarning = _ignore if as_json else _say_warning
+    warnings.showwarning = partial(_say_warning, as_json=as_json)
     try:
         code = app(prog_name="forge", standalone_mode=False)
     except typer.TyperException as error:
@@ -48,12 +49,10 @@ def _say(error: Exception, *, as_json: bool) -> None:
     _print_error(about)
 
 
-def _say_warning(message: Warning | str, *_: object) -> None:
+def _say_warning(message: Warning | str, *_: object, as_json: bool) -> None:
     """Without the line of code that it came from: that is none of the user's."""
-    print(f"forge: {shown(str(message))}", file=sys.stderr)
-
-
-def _ignore(*_: object) -> None: ...
+    if not as_json:
+        print(f"forge: {shown(str(message))}", file=sys.stderr)
 
 
 def _say_usage(error: typer.TyperException, *, as_json: bool) -> None:
