@@ -7,6 +7,8 @@ import { pythonEnvironment } from "../stack/python";
 import { sayOnStderr } from "../stack/say";
 import type { Stack } from "../stack/stack";
 
+const SDKS = join(checkoutRoot(), "sdk");
+
 /** So many status calls, in milliseconds: by the SDK, and by its HTTP library alone. */
 export interface Overhead {
   sdk_ms: number;
@@ -20,27 +22,38 @@ export async function measureSdkOverhead(
 ): Promise<Record<string, Overhead>> {
   const user = new ApiClient(stack.apiUrl, stack.keys.userKey);
   const { job_id } = await user.submit("audit", { dataset_uri: "s3://bench/rows.parquet" });
-  const { blocking, awaiting } = await inPython(stack, job_id, calls);
-  await user.call("POST", `/api/jobs/${job_id}/cancel`);
-  return { Forge: blocking, AsyncForge: awaiting };
-}
-
-async function inPython(
-  stack: Stack,
-  jobId: string,
-  calls: number,
-): Promise<{ blocking: Overhead; awaiting: Overhead }> {
-  const python = await pythonEnvironment(sayOnStderr, ["sdk"]);
-  const sdk = join(checkoutRoot(), "sdk", "python");
   const env = {
     ...process.env,
-    PYTHONPATH: join(sdk, "src"),
-    PYTHONDONTWRITEBYTECODE: "1",
     SERVICE_BASE_URL: stack.apiUrl,
     SERVICE_API_KEY: stack.keys.userKey,
-    JOB_ID: jobId,
+    JOB_ID: job_id,
   };
-  const script = join(sdk, "tests", "overhead.py");
-  const { stdout } = await promisify(execFile)(python, [script, String(calls)], { env });
-  return JSON.parse(stdout) as { blocking: Overhead; awaiting: Overhead };
+  const python = await pythonEnvironment(sayOnStderr, ["sdk"]);
+  const { blocking, awaiting } = await measured<"blocking" | "awaiting">(
+    python,
+    [join(SDKS, "python", "tests", "overhead.py"), String(calls)],
+    {
+      ...env,
+      PYTHONPATH: join(SDKS, "python", "src"),
+      PYTHONDONTWRITEBYTECODE: "1",
+    },
+  );
+  const script = join(SDKS, "typescript", "test", "overhead.mjs");
+  const { fetching } = await measured<"fetching">(process.execPath, [script, String(calls)], env);
+  await user.call("POST", `/api/jobs/${job_id}/cancel`);
+  return {
+    "Forge in Python": blocking,
+    "AsyncForge in Python": awaiting,
+    "Forge in TypeScript": fetching,
+  };
+}
+
+/** What a program prints: of each way to call, its times. */
+async function measured<Way extends string>(
+  program: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+): Promise<Record<Way, Overhead>> {
+  const { stdout } = await promisify(execFile)(program, args, { env });
+  return JSON.parse(stdout) as Record<Way, Overhead>;
 }
