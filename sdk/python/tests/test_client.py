@@ -35,6 +35,21 @@ def test_environment_then_stack_file_serve_where_nothing_is_given(
         client.artifacts.get("ds_1")
 
 
+def test_the_local_stacks_key_goes_nowhere_else(
+    server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stack = {"api_url": server.url, "user_api_key": KEY}
+    (tmp_path / "stack.json").write_text(json.dumps(stack))
+    monkeypatch.setenv("FORGE_HOME", str(tmp_path))
+    with Forge(base_url=f"{server.url}/") as client:
+        client.artifacts.get("ds_1")
+    for name in ("argument", "environment"):
+        monkeypatch.setenv("SERVICE_BASE_URL", "https://elsewhere.example")
+        with pytest.raises(ForgeError, match="SERVICE_API_KEY is not set") as raised:
+            Forge(base_url="https://elsewhere.example" if name == "argument" else None)
+        assert KEY not in str(raised.value)
+
+
 @pytest.mark.parametrize(
     "url",
     ["ftp://x", "localhost:8080", "http://", "http://u:pw@x", "http://x?k=1", "http://x y"],

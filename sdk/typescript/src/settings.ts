@@ -33,7 +33,10 @@ export function settingsOf(options: ForgeOptions): Settings {
     return stack[name];
   };
   const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || ofStack("api_url");
-  const apiKey = options.apiKey || env.SERVICE_API_KEY || ofStack("user_api_key");
+  // The local stack's key is for the local stack alone.
+  const localKey = () =>
+    isSame(baseUrl, ofStack("api_url")) ? ofStack("user_api_key") : undefined;
+  const apiKey = options.apiKey || env.SERVICE_API_KEY || localKey();
   const { timeoutMs = 30_000, maxRetries = 4 } = options;
   if (!(timeoutMs > 0)) throw new ForgeError("timeoutMs must be more than 0");
   if (!(maxRetries >= 0)) throw new ForgeError("maxRetries must not be negative");
@@ -46,6 +49,9 @@ export function settingsOf(options: ForgeOptions): Settings {
     onWarning: once(options.onWarning ?? ((message) => console.warn(message))),
   };
 }
+
+const isSame = (one: unknown, other: unknown): boolean =>
+  String(one).replace(/\/+$/, "") === String(other).replace(/\/+$/, "");
 
 /** So that it is told once, also to a client's variants. */
 function once(tell: (message: string) => void): (message: string) => void {
@@ -76,5 +82,7 @@ function checkedKey(value: unknown): string {
 
 function required(value: unknown, option: string, variable: string): string {
   if (typeof value === "string" && value) return value;
-  throw new ForgeError(`${option} is not given, ${variable} is not set, and no local stack runs`);
+  throw new ForgeError(
+    `${option} is not given, ${variable} is not set, and no local stack runs there`,
+  );
 }

@@ -23,13 +23,18 @@ class Settings:
         Raises ForgeError, which names the variable and never tells the key.
         """
         stack = _read_stack_file(env)
-        url = base_url or env.get("SERVICE_BASE_URL") or stack.get("api_url")
-        key = api_key or env.get("SERVICE_API_KEY") or stack.get("user_api_key")
+        local_url = stack.get("api_url")
+        url = base_url or env.get("SERVICE_BASE_URL") or local_url
+        # The local stack's key is for the local stack alone.
+        is_local = url is not None and url.rstrip("/") == (local_url or "").rstrip("/")
+        local_key = stack.get("user_api_key") if is_local else None
+        key = api_key or env.get("SERVICE_API_KEY") or local_key
         for name, value in (("SERVICE_BASE_URL", url), ("SERVICE_API_KEY", key)):
             if not value:
-                raise ForgeError(
-                    f"{name} is not set, and no local stack runs: there is no {_stack_file(env)}"
-                )
+                why = f"no local stack runs: there is no {_stack_file(env)}"
+                if stack:
+                    why = "the local stack's is for its own address alone"
+                raise ForgeError(f"{name} is not set, and {why}")
         return cls(_checked_url(url or ""), _checked_key(key or ""))
 
 
