@@ -2,11 +2,12 @@ import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
+import { EACH_REQUEST as STEPS } from "../support/each-request";
 import { close, listen, recordExchanges } from "../support/exchanges";
-import { differences } from "../support/expectations";
+import { differences, filledIn } from "../support/expectations";
 import { FAULTS, type Fault, FaultyProxy } from "../support/faulty-proxy";
 import { type Forge, startForge } from "../support/forge";
-import type { Outcome, Step } from "../support/sdk-contract";
+import { kept, type Outcome, type Step } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { RUNNERS } from "../support/sdk-runners";
 import type { HandedJob, TestWorker } from "../support/test-worker";
@@ -36,58 +37,6 @@ afterAll(async () => {
 
 const CLIENTS = Object.keys(RUNNERS);
 
-const ROWS = '{"question": "1 + 1?", "answer": "2"}\n'.repeat(50);
-
-/** Each kind of request: creations, reads, changes, files up and down. */
-const STEPS: (Step & { result?: unknown })[] = [
-  {
-    call: "audit",
-    options: { dataset_uri: "s3://team-data/rows.parquet", resources: { gpu: 64 } },
-    keep: { job: "job_id" },
-    result: { status: "pending" },
-  },
-  { call: "status", args: ["${job}"], result: { status: "pending" } },
-  { call: "jobs.list", result: [{ job_type: "audit" }] },
-  { call: "jobs.cancel", args: ["${job}"], result: { error_code: "cancelled" } },
-  {
-    call: "pipelines.create",
-    options: {
-      steps: [
-        { name: "a", job_type: "audit", payload: { dataset_uri: "s3://team-data/rows.parquet" } },
-      ],
-      approvals: ["a"],
-    },
-    keep: { pipeline: "pipeline_id" },
-    result: { steps: [{ name: "a" }] },
-  },
-  {
-    call: "pipelines.wait",
-    args: ["${pipeline}"],
-    options: { poll_interval: 0.1, timeout: 30, stop_at_approval: true },
-    result: { status: "waiting_approval" },
-  },
-  {
-    call: "pipelines.approve",
-    args: ["${pipeline}", "a"],
-    options: { approved: false, note: "no" },
-    result: { steps: [{ approval: { approved: false, note: "no" } }] },
-  },
-  {
-    call: "datasets.upload",
-    args: [{ $file: "rows.jsonl", text: ROWS }],
-    keep: { dataset: "dataset_id" },
-    result: { num_rows: 50 },
-  },
-  {
-    call: "artifacts.download",
-    args: ["${dataset}", "raw.jsonl", { $folder: "rows.down" }],
-    result: { $file: ROWS },
-  },
-  { call: "artifacts.delete", args: ["${dataset}"], result: { deleted_at: "<time>" } },
-  { call: "billing.set_budget", args: [100], result: { budget: { cap_usd: 100 } } },
-  { call: "workers.drain", args: ["${worker}"], result: { worker_id: "<text>" } },
-];
-
 test.each(FAULTS)(
   "each request of every client, once with: %s",
   async (fault) => {
@@ -102,15 +51,19 @@ async function eachOnceWith(fault: Fault, client: string): Promise<void> {
     // For the answer to a file whoever sends one has more patience than a test.
     fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault,
   );
+  let { variables } = tenant;
   const wrong = STEPS.flatMap((step, n) => {
     const { error, result } = outcomes[n] ?? {};
-    if (error) return [`${client}: ${step.call}: ${JSON.stringify(error)}`];
-    return differences(step.result, result, `${client}: ${step.call}`);
+    variables = { ...variables, ...kept(step, result) };
+    const name = `${client}: ${step.call}`;
+    if (step.error) return differences(step.error, error, name);
+    if (error) return [`${name}: ${JSON.stringify(error)}`];
+    return differences(filledIn(step.result, variables), result, name);
   });
   expect(wrong).toEqual([]);
   // A fault that had no request left to meet is none.
   expect(done).toHaveLength(STEPS.length);
-  const counts = { jobs: 1, pipelines: 1, artifacts: 1, api_keys: 1 };
+  const counts = { jobs: 2, pipelines: 1, artifacts: 1, api_keys: 1 };
   expect(await belongings(tenant)).toEqual(counts);
 }
 

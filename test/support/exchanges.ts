@@ -90,15 +90,8 @@ function exchangeOf(
   answer: IncomingMessage,
   received: Buffer,
 ): Exchange {
-  const url = new URL(given.url ?? "/", "http://forge");
   return {
-    request: {
-      method: given.method ?? "GET",
-      path: decodeURIComponent(url.pathname),
-      query: queryOf(url),
-      headers: headersOf(given, ASKED),
-      ...bodyOf(sent),
-    },
+    request: requestOf(given, sent),
     answer: {
       status: answer.statusCode ?? 0,
       headers: headersOf(answer, TOLD),
@@ -107,12 +100,25 @@ function exchangeOf(
   };
 }
 
+/** What is asked by a request whose body has been read. */
+export function requestOf(given: IncomingMessage, body: Buffer): Exchange["request"] {
+  const url = new URL(given.url ?? "/", "http://forge");
+  return {
+    method: given.method ?? "GET",
+    path: decodeURIComponent(url.pathname),
+    query: queryOf(url),
+    headers: headersOf(given, ASKED),
+    ...bodyOf(body),
+  };
+}
+
 function queryOf({ searchParams }: URL): Record<string, string | string[]> {
   const names = [...new Set(searchParams.keys())];
   return Object.fromEntries(
     names.map((name) => {
       const values = searchParams.getAll(name);
-      return [name, values.length > 1 ? values : (values[0] ?? "")];
+      // A copy: a list that Node has made is of no kind that jest's comparisons know.
+      return [name, values.length > 1 ? [...values] : (values[0] ?? "")];
     }),
   );
 }

@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import { buffer } from "node:stream/consumers";
+import { isDeepStrictEqual } from "node:util";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { bytesOf, close, type Exchange, listen } from "./exchanges";
+import { bytesOf, close, type Exchange, listen, requestOf } from "./exchanges";
 import type { Scenario, Variables } from "./sdk-contract";
 
 /** A scenario as a client and a server of one release have played it. */
@@ -54,36 +56,43 @@ export async function play(
 ): Promise<Player> {
   let step = -1;
   const asked = new Map<string, number>();
-  const server = createServer((request, reply) => {
-    request.resume();
-    if (request.url === "/-/step") {
+  const server = createServer(async (message, reply) => {
+    const request = requestOf(message, await buffer(message));
+    if (request.path === "/-/step") {
       step += 1;
       asked.clear();
       reply.end();
       return;
     }
-    const path = decodeURIComponent(new URL(request.url ?? "", "http://forge").pathname);
-    const place = `${request.method} ${path}`;
-    const answers = answersOf(recorded[step] ?? [], place);
+    const place = `${request.method} ${request.path}`;
+    const exchanges = (recorded[step] ?? []).filter((then) => isOf(then, request));
     const times = asked.get(place) ?? 0;
     asked.set(place, times + 1);
     // Who asks for as long as it takes, may ask more often than somebody did then.
-    const answer = steps[step]?.polls ? (answers[times] ?? answers.at(-1)) : answers[times];
-    if (!answer) {
-      reply.writeHead(599).end(`nobody has asked ${place} so often in step ${step + 1}`);
+    const exchange = steps[step]?.polls ? (exchanges[times] ?? exchanges.at(-1)) : exchanges[times];
+    if (!exchange) {
+      reply.writeHead(501).end(`nobody has asked this in step ${step + 1}: ${place}`);
       return;
     }
-    const { status, headers, body } = changed(answer, path);
+    const { status, headers, body } = changed(exchange.answer, request.path);
     reply.writeHead(status, headers).end(bytesOf(body));
   });
   const url = await listen(server);
   return { url, stepUrl: `${url}/-/step`, close: () => close(server) };
 }
 
-const answersOf = (exchanges: Exchange[], place: string): Exchange["answer"][] =>
-  exchanges
-    .filter(({ request }) => `${request.method} ${request.path}` === place)
-    .map(({ answer }) => answer);
+/** Whether a server of then would take it for the same request: it knows no others. */
+const isOf = ({ request: then }: Exchange, now: Exchange["request"]): boolean =>
+  isDeepStrictEqual(essenceOf(then), essenceOf(now));
+
+const essenceOf = ({ method, path, query, headers, body }: Exchange["request"]): unknown => ({
+  method,
+  path,
+  query,
+  body,
+  kind: body === undefined ? "" : headers["content-type"],
+  repeatable: "idempotency-key" in headers,
+});
 
 /** Where an answer lacks a field that the other has, or has another kind of value there. */
 export function lacking(old: unknown, now: unknown, at = "it"): string[] {

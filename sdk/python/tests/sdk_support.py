@@ -42,6 +42,10 @@ Script = Callable[[Request], Answer | None]
 """None: as the artifact has it."""
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 256  # many may come at once
+
+
 class FakeForge:
     """Serves one artifact, `ds_1`; a script may answer first."""
 
@@ -91,7 +95,7 @@ class FakeForge:
             def log_message(self, *_: object) -> None:
                 """Quiet."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = Server(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()

@@ -50,9 +50,32 @@ def test_the_local_stacks_key_goes_nowhere_else(
         assert KEY not in str(raised.value)
 
 
+def test_a_key_from_elsewhere_goes_to_no_address_of_a_file(
+    server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FORGE_HOME", str(tmp_path))
+    monkeypatch.setenv("SERVICE_API_KEY", KEY)
+    for address in ("https://evil.example", "https://127.0.0.1.evil.example", "https://10.0.0.1"):
+        (tmp_path / "stack.json").write_text(json.dumps({"api_url": address}))
+        with pytest.raises(ForgeError, match="SERVICE_BASE_URL is not set"):
+            Forge()
+    (tmp_path / "stack.json").write_text(json.dumps({"api_url": server.url}))
+    with Forge() as client:
+        client.artifacts.get("ds_1")
+
+
 @pytest.mark.parametrize(
     "url",
-    ["ftp://x", "localhost:8080", "http://", "http://u:pw@x", "http://x?k=1", "http://x y"],
+    [
+        "ftp://x",
+        "localhost:8080",
+        "http://",
+        "http://u:pw@x",
+        "http://x?k=1",
+        "http://x y",
+        "http://a..b",
+        f"http://{'a' * 70}.example",
+    ],
 )
 def test_an_address_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(ForgeError, match="SERVICE_BASE_URL") as raised:

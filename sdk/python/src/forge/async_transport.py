@@ -1,7 +1,7 @@
 """Requests over HTTP, by awaiting. `transport` is the same, by blocking."""
 
-from asyncio import sleep
-from collections.abc import AsyncIterator
+from asyncio import sleep, to_thread
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -11,6 +11,7 @@ from .errors import ForgeAPIError
 from .listing import AsyncListing, PageRequest
 from .request import Request
 from .retries import Passing, Patience
+from .upload import Upload
 from .wire import Wire, failure_of, log, result_of
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class AsyncTransport:
         is_again = False
         while True:
             try:
-                return result_of(request, await self._send(request))
+                return result_of(request, await self._send(request, patience.try_s()))
             except Passing as passing:
                 await self.pause(patience.pause_s(passing), passing)
                 is_again = True
@@ -53,9 +54,11 @@ class AsyncTransport:
     def listing(self, pages: PageRequest[T]) -> AsyncListing[T]:
         return AsyncListing(self.run, pages)
 
-    async def _send(self, request: Request[Any]) -> httpx2.Response:
+    async def _send(self, request: Request[Any], at_most_s: float | None) -> httpx2.Response:
         try:
-            options = self.wire.send_options(request)
+            options = self.wire.send_options(request, at_most_s=at_most_s)
+            if isinstance(request.body, Upload):
+                options["content"] = _read_in_thread(request.body.pieces())
             return await self._client.request(request.method, request.path, **options)
         except httpx2.RequestError as error:
             raise self.wire.failure_of_connection(request, error) from error
@@ -65,7 +68,7 @@ class AsyncTransport:
         self, request: Request[Any], read_timeout_s: float | None = None
     ) -> AsyncIterator[httpx2.Response]:
         """An answer to be read in pieces; tried once. Raises Passing too."""
-        options = self.wire.send_options(request, read_timeout_s)
+        options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         try:
             async with self._client.stream(request.method, request.path, **options) as response:
                 if not response.is_success:
@@ -79,3 +82,9 @@ class AsyncTransport:
         if passing:
             log.info("once more in %.1f s: %s", seconds, passing)
         await sleep(seconds)
+
+
+async def _read_in_thread(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """A disk would hold up the event loop."""
+    while piece := await to_thread(next, pieces, b""):
+        yield piece

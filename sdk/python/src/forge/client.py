@@ -126,7 +126,7 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         work = FileWork(transport.wire)
         self.jobs: AsyncJobs = AsyncJobs(transport)
         self.pipelines = AsyncPipelines(transport)
-        self.datasets = AsyncDatasets(transport, work)
+        self.datasets = AsyncDatasets(transport)
         self.artifacts = AsyncArtifacts(transport, work)
         self.billing: Billing[Async] = Billing(transport)
         self.workers: Workers[Async] = Workers(transport)

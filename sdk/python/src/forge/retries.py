@@ -9,7 +9,7 @@ from time import monotonic
 
 import httpx2
 
-from .errors import ForgeAPIError, ForgeError, ForgeHTTPError
+from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError
 
 _PASSING_STATUS = {408, 429, 500, 502, 503, 504}
 _NOT_HANDLED_STATUS = {408, 429, 503}
@@ -17,6 +17,7 @@ _NOT_HANDLED_STATUS = {408, 429, 503}
 _NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 _FIRST_PAUSE_S = 0.25
 _LONGEST_PAUSE_S = 8.0
+_SHORTEST_TRY_S = 1.0
 _MAX_ASKED_S = 60.0
 """Who says Retry-After beyond that is not waited for."""
 
@@ -38,12 +39,42 @@ class Passing(Exception):
         self.retry_after_s = retry_after_s
 
 
-class Patience:
-    """Counts failures in a row, and ends after so many, or later: after so many seconds of them."""
+class Deadline:
+    """The end of the time that is given to a wait for something."""
 
-    def __init__(self, max_retries: int, at_least_s: float = 0.0) -> None:
+    def __init__(self, thing_id: str, timeout: float | None) -> None:
+        if timeout is not None and not timeout >= 0:
+            raise ForgeError("timeout must not be negative")
+        self._thing_id = thing_id
+        self._timeout = timeout
+        self._end_s = None if timeout is None else monotonic() + timeout
+        self.status: str | None = None
+        """As it was last heard."""
+
+    def left_s(self) -> float:
+        return float("inf") if self._end_s is None else self._end_s - monotonic()
+
+    def check(self) -> None:
+        """Raises WaitTimeoutError once it is over."""
+        if self.left_s() <= 0:
+            status = self.status or "not known to have ended"
+            raise WaitTimeoutError(
+                f"{self._thing_id} is {status} after {self._timeout:g} s; it goes on"
+            )
+
+
+class Patience:
+    """Counts failures in a row, and ends after so many, or later: after so many seconds of them.
+
+    A deadline ends it, too, by its own error.
+    """
+
+    def __init__(
+        self, max_retries: int, at_least_s: float = 0.0, deadline: Deadline | None = None
+    ) -> None:
         self._max_retries = max_retries
         self._at_least_s = at_least_s
+        self._deadline = deadline
         self._failures = 0
         self._since_s: float | None = None
 
@@ -53,17 +84,29 @@ class Patience:
 
     def pause_s(self, passing: Passing) -> float:
         """How long to wait before the next try; raises what is final when there shall be none."""
+        if self._deadline:
+            self._deadline.check()
         now_s = monotonic()
         if self._since_s is None:
             self._since_s = now_s
         asked_s = passing.retry_after_s or 0.0
         is_over = now_s - self._since_s >= self._at_least_s
-        if (self._failures >= self._max_retries and is_over) or asked_s > _MAX_ASKED_S:
+        # Who sits through an outage asks once more meanwhile, whatever he was told.
+        is_too_long = asked_s > _MAX_ASKED_S and self._at_least_s == 0
+        if (self._failures >= self._max_retries and is_over) or is_too_long:
             raise passing.final from passing.__cause__
+        asked_s = min(asked_s, _MAX_ASKED_S)
         pause_s = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(self._failures, 10))
         self._failures += 1
         # Not all who were refused together shall come back together.
-        return max(asked_s, pause_s * random.uniform(0.5, 1.0))
+        pause_s = max(asked_s, pause_s * random.uniform(0.5, 1.0))
+        return min(pause_s, max(0.0, self._deadline.left_s())) if self._deadline else pause_s
+
+    def try_s(self) -> float | None:
+        """For how long one try may take, where there is a deadline: a second at least."""
+        if self._deadline is None or self._deadline.left_s() == float("inf"):
+            return None
+        return max(_SHORTEST_TRY_S, self._deadline.left_s())
 
 
 def failure_of_connection(

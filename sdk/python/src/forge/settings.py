@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 
 import httpx2
@@ -23,12 +24,15 @@ class Settings:
         Raises ForgeError, which names the variable and never tells the key.
         """
         stack = _read_stack_file(env)
+        key = api_key or env.get("SERVICE_API_KEY")
         local_url = stack.get("api_url")
+        if key and local_url and not _is_of_this_machine(local_url):
+            # Whoever wrote a file into the working directory shall not get a key from elsewhere.
+            local_url = None
         url = base_url or env.get("SERVICE_BASE_URL") or local_url
-        # The local stack's key is for the local stack alone.
-        is_local = url is not None and url.rstrip("/") == (local_url or "").rstrip("/")
-        local_key = stack.get("user_api_key") if is_local else None
-        key = api_key or env.get("SERVICE_API_KEY") or local_key
+        # And the local stack's key is for the local stack alone.
+        if not key and url and url.rstrip("/") == (local_url or "").rstrip("/"):
+            key = stack.get("user_api_key")
         for name, value in (("SERVICE_BASE_URL", url), ("SERVICE_API_KEY", key)):
             if not value:
                 why = f"no local stack runs: there is no {_stack_file(env)}"
@@ -36,6 +40,14 @@ class Settings:
                     why = "the local stack's is for its own address alone"
                 raise ForgeError(f"{name} is not set, and {why}")
         return cls(_checked_url(url or ""), _checked_key(key or ""))
+
+
+def _is_of_this_machine(address: str) -> bool:
+    try:
+        host = httpx2.URL(address).host
+        return host == "localhost" or ip_address(host).is_loopback
+    except (httpx2.InvalidURL, ValueError):
+        return False
 
 
 def _stack_file(env: Mapping[str, str]) -> Path:
@@ -56,7 +68,8 @@ def _read_stack_file(env: Mapping[str, str]) -> dict[str, str]:
 def _checked_url(text: str) -> str:
     try:
         url = httpx2.URL(text)
-    except httpx2.InvalidURL:
+        url.host.encode("idna")
+    except (httpx2.InvalidURL, UnicodeError):
         url = httpx2.URL()
     is_address = url.scheme in ("http", "https") and url.host
     # The address stands in messages: nothing secret may be in it.

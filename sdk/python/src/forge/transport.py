@@ -37,7 +37,7 @@ class Transport:
         is_again = False
         while True:
             try:
-                return result_of(request, self._send(request))
+                return result_of(request, self._send(request, patience.try_s()))
             except Passing as passing:
                 self.pause(patience.pause_s(passing), passing)
                 is_again = True
@@ -53,9 +53,9 @@ class Transport:
     def listing(self, pages: PageRequest[T]) -> Listing[T]:
         return Listing(self.run, pages)
 
-    def _send(self, request: Request[Any]) -> httpx2.Response:
+    def _send(self, request: Request[Any], at_most_s: float | None) -> httpx2.Response:
         try:
-            options = self.wire.send_options(request)
+            options = self.wire.send_options(request, at_most_s=at_most_s)
             return self._client.request(request.method, request.path, **options)
         except httpx2.RequestError as error:
             raise self.wire.failure_of_connection(request, error) from error
@@ -65,7 +65,7 @@ class Transport:
         self, request: Request[Any], read_timeout_s: float | None = None
     ) -> Iterator[httpx2.Response]:
         """An answer to be read in pieces; tried once. Raises Passing too."""
-        options = self.wire.send_options(request, read_timeout_s)
+        options = self.wire.send_options(request, read_timeout_s, at_most_s=read_timeout_s)
         try:
             with self._client.stream(request.method, request.path, **options) as response:
                 if not response.is_success and response.status_code not in request.also:

@@ -12,11 +12,11 @@ from time import monotonic
 from pydantic import ValidationError
 
 from .async_transport import AsyncTransport
-from .errors import ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError
+from .errors import ForgeAPIError, ForgeError, ForgeHTTPError
 from .following import GONE, KEEP_ALIVE_S, Following, connect, connect_async
 from .models import BaseJob, JobEvent
 from .request import path_of
-from .retries import Passing
+from .retries import Deadline, Passing
 from .sse import ServerSentEvent
 from .transport import Transport
 from .wire import log
@@ -30,12 +30,10 @@ class Watch:
     """The decisions of one wait, without I/O."""
 
     def __init__(self, job_id: str, poll_interval: float, timeout: float | None) -> None:
-        if poll_interval <= 0:
+        if not poll_interval > 0:
             raise ForgeError("poll_interval must be more than 0")
-        self._job_id = job_id
         self._poll_interval = poll_interval
-        self._timeout = timeout
-        self._deadline_s = None if timeout is None else monotonic() + timeout
+        self.deadline = Deadline(job_id, timeout)
         self._round_s = 0.0
         self._dumb = 0
         """Connections in a row that told nothing at all."""
@@ -48,10 +46,8 @@ class Watch:
 
     def begin(self, job: BaseJob) -> None:
         """A round, with the job as it is now. Raises WaitTimeoutError."""
-        if self._left_s() <= 0:
-            raise WaitTimeoutError(
-                f"{self._job_id} is {job.status} after {self._timeout:g} s; it goes on"
-            )
+        self.deadline.status = str(job.status)
+        self.deadline.check()
         self._round_s = monotonic()
 
     @property
@@ -61,7 +57,7 @@ class Watch:
 
     def silence_s(self) -> float:
         """For how long to listen to nothing."""
-        self._silence_s = max(0.05, min(_SILENCE_S, self._left_s()))
+        self._silence_s = max(0.05, min(_SILENCE_S, self.deadline.left_s()))
         return self._silence_s
 
     def hear(self, event: ServerSentEvent | None) -> JobEvent | None:
@@ -76,7 +72,7 @@ class Watch:
     def is_enough(self) -> bool:
         """Whether it is time for the next round."""
         # Else the connection might stay silent for longer than there is time.
-        return self._has_ended or self._left_s() < self._silence_s
+        return self._has_ended or self.deadline.left_s() < self._silence_s
 
     def end(self) -> float:
         """Of a round; for how long to pause before the next."""
@@ -85,10 +81,7 @@ class Watch:
             self._is_late = True
             return 0.0
         spent_s = monotonic() - self._round_s
-        return max(0.0, min(self._poll_interval - spent_s, self._left_s()))
-
-    def _left_s(self) -> float:
-        return float("inf") if self._deadline_s is None else self._deadline_s - monotonic()
+        return max(0.0, min(self._poll_interval - spent_s, self.deadline.left_s()))
 
 
 def job_event(event: ServerSentEvent) -> JobEvent:

@@ -1,5 +1,6 @@
 """What both transports do alike, without I/O: requests into HTTP, answers into results."""
 
+import json
 import logging
 import platform
 import secrets
@@ -15,7 +16,7 @@ from ._version import __version__
 from .errors import ForgeError, ForgeHTTPError
 from .release import CLIENT_HEADER, heed_minimum
 from .request import Request, query_items
-from .retries import Patience, failure_of_answer, failure_of_connection, parse_json
+from .retries import Deadline, Patience, failure_of_answer, failure_of_connection, parse_json
 from .settings import Settings
 from .upload import Upload
 
@@ -51,16 +52,24 @@ class Wire:
                 "X-Service-Api-Key": self.settings.api_key,
             },
             "follow_redirects": False,
+            # Who waits listens on a connection of his own; the server knows how many are too many.
+            "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20),
             # Reading the machine's certificates takes longer than a request, and http needs none.
             "verify": _NOBODY if self.settings.base_url.startswith("http:") else True,
         }
 
-    def patience(self, at_least_s: float = 0.0) -> Patience:
-        return Patience(self.max_retries, at_least_s)
+    def patience(self, at_least_s: float = 0.0, deadline: Deadline | None = None) -> Patience:
+        return Patience(self.max_retries, at_least_s, deadline)
 
-    def timeout(self, read_s: float | None = None) -> httpx2.Timeout:
-        connect_s = min(self.timeout_s, _CONNECT_TIMEOUT_S)
-        return httpx2.Timeout(self.timeout_s, connect=connect_s, read=read_s or self.timeout_s)
+    def timeout(
+        self, read_s: float | None = None, at_most_s: float | None = None
+    ) -> httpx2.Timeout:
+        most_s = float("inf") if at_most_s is None else at_most_s
+        return httpx2.Timeout(
+            min(self.timeout_s, most_s),
+            connect=min(self.timeout_s, _CONNECT_TIMEOUT_S, most_s),
+            read=min(read_s or self.timeout_s, most_s),
+        )
 
     def ready(self, request: Request[T]) -> Request[T]:
         """As it is sent, each time: with the one key that keeps a creation from happening twice."""
@@ -73,16 +82,19 @@ class Wire:
         headers = {**request.headers, "Idempotency-Key": key}
         return replace(request, headers=headers, idempotency_key=key)
 
-    def send_options(self, request: Request[Any], read_s: float | None = None) -> dict[str, Any]:
+    def send_options(
+        self, request: Request[Any], read_s: float | None = None, at_most_s: float | None = None
+    ) -> dict[str, Any]:
         options: dict[str, Any] = {
             "headers": dict(request.headers),
             "params": query_items(request.query),
-            "timeout": self.timeout(read_s or request.read_timeout_s),
+            "timeout": self.timeout(read_s or request.read_timeout_s, at_most_s),
         }
         if isinstance(request.body, Upload):
             options["content"] = request.body.pieces()
         elif request.body is not None:
-            options["json"] = request.body
+            options["content"] = _json_of(request.body)
+            options["headers"].setdefault("Content-Type", "application/json")
         return options
 
     def failure_of_connection(self, request: Request[Any], error: httpx2.RequestError) -> Exception:
@@ -91,10 +103,18 @@ class Wire:
         return failure_of_connection(address, error, is_repeatable=request.is_repeatable)
 
 
+def _json_of(body: object) -> bytes:
+    """Raises ForgeError for what JSON can't say: NaN, a surrogate, a set."""
+    try:
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ForgeError(f"this can't be sent as JSON: {error}") from None
+
+
 def result_of(request: Request[T], response: httpx2.Response) -> T:
     """Raises ForgeHTTPError, ForgeAPIError, and Passing for what is worth another try."""
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
-    heed_minimum(response.headers)
     if not response.is_success:
         raise failure_of(request, response)
     content = response.text if request.is_text else parse_json(response.content)
@@ -103,7 +123,11 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
             f"{request.path}: the answer is not a JSON object", response.status_code
         )
     try:
-        return request.parse(content)
+        result = request.parse(content)
+    except (KeyError, TypeError, AttributeError):
+        raise ForgeHTTPError(
+            f"{request.path}: the answer is not what it should be", response.status_code
+        ) from None
     except ValidationError as error:
         # Not the error's own text: it quotes the answer, which may hold a key.
         fields = ", ".join(
@@ -112,6 +136,8 @@ def result_of(request: Request[T], response: httpx2.Response) -> T:
         )
         text = f"{request.path}: the answer is not what it should be: {fields}"
         raise ForgeHTTPError(text, response.status_code) from None
+    heed_minimum(response.headers)
+    return result
 
 
 def failure_of(request: Request[Any], response: httpx2.Response) -> Exception:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import get_running_loop, to_thread
 from pathlib import Path
 from typing import BinaryIO
 
 from ..async_transport import AsyncTransport
-from ..in_thread import FileWork
 from ..models import Dataset
 from ..operation import Async, Resource, Sync
-from ..pull import OnProgress
+from ..pull import OnProgress, Progress
 from ..transport import Transport
 from ..upload import DatasetFile
 
@@ -41,11 +41,9 @@ class Datasets(Resource[Sync]):
 
 
 class AsyncDatasets(Resource[Async]):
-    """`AsyncForge.datasets`. Files are read and sent in threads."""
+    """`AsyncForge.datasets`. Files are read in threads."""
 
-    def __init__(self, transport: AsyncTransport, work: FileWork) -> None:
-        super().__init__(transport)
-        self._work = work
+    _transport: AsyncTransport
 
     async def upload(
         self,
@@ -62,9 +60,13 @@ class AsyncDatasets(Resource[Async]):
         `format` is `jsonl`, `csv` or `parquet`, where the name of the file doesn't say. It is sent
         piece by piece, with its checksum. Raises BadRequestError where a row is wrong.
         """
-        return await self._work.run(
-            lambda transport, tell: Datasets(transport).upload(
-                source, name, format=format, on_progress=tell, idempotency_key=idempotency_key
-            ),
-            on_progress,
-        )
+        loop = get_running_loop()
+
+        def tell(progress: Progress) -> None:
+            # In the event loop, as everything else of the caller's.
+            if on_progress:
+                loop.call_soon_threadsafe(on_progress, progress)
+
+        file = DatasetFile.of(source, name, format)
+        request = await to_thread(file.request, idempotency_key, tell)
+        return await self._transport.run(request)

@@ -68,7 +68,8 @@ class Jobs(JobsOperations[Sync, Job]):
         self, watch: Watch, job_id: str, on_job: Callable[[Job], None], on_event: OnEvent
     ) -> Job:
         while True:
-            job = self._transport.run(self._get(job_id), self._transport.wire.patience(OUTAGE_S))
+            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
+            job = self._transport.run(self._get(job_id), patience)
             on_job(job)
             if job.is_final:
                 return completed(job)
@@ -158,7 +159,7 @@ class AsyncJobs(JobsOperations[Async, AsyncJob]):
         """
         watch = Watch(id_of(job_id), poll_interval, timeout)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S)
+            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
             job = await self._transport.run(self._get(job_id), patience)
             if job.is_final:
                 return completed(job)

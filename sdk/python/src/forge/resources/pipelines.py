@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from time import monotonic
 from typing import Any
 
 from ..async_transport import AsyncTransport
-from ..errors import ForgeError, PipelineFailedError, WaitTimeoutError
+from ..errors import ForgeError, PipelineFailedError
 from ..following import OUTAGE_S
 from ..listing import PageRequest
 from ..models import Pipeline
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import Request, Settled, create, get, path_of, post, without_none
+from ..retries import Deadline
 from ..transport import Transport
 
 OnUpdate = Callable[[Pipeline], None]
@@ -157,12 +157,13 @@ class PipelinesOperations(Resource[M]):
 class _PipelineWatch:
     """The decisions of one wait, without I/O."""
 
-    def __init__(self, poll_interval: float, timeout: float | None, stop_at_approval: bool) -> None:
-        if poll_interval <= 0:
+    def __init__(
+        self, pipeline_id: str, poll_interval: float, timeout: float | None, stop_at_approval: bool
+    ) -> None:
+        if not poll_interval > 0:
             raise ForgeError("poll_interval must be more than 0")
         self._poll_interval = poll_interval
-        self._timeout = timeout
-        self._end_s = None if timeout is None else monotonic() + timeout
+        self.deadline = Deadline(pipeline_id, timeout)
         self._stop_at_approval = stop_at_approval
         self._last: Pipeline | None = None
 
@@ -179,15 +180,12 @@ class _PipelineWatch:
             raise PipelineFailedError(pipeline)
         if self._stop_at_approval and pipeline.status == "waiting_approval":
             return True
-        if self._end_s is not None and monotonic() >= self._end_s:
-            raise WaitTimeoutError(
-                f"{pipeline.pipeline_id} is {pipeline.status} after {self._timeout:g} s; it goes on"
-            )
+        self.deadline.status = pipeline.status
+        self.deadline.check()
         return False
 
     def pause_s(self) -> float:
-        left_s = float("inf") if self._end_s is None else self._end_s - monotonic()
-        return max(0.0, min(self._poll_interval, left_s))
+        return max(0.0, min(self._poll_interval, self.deadline.left_s()))
 
 
 class Pipelines(PipelinesOperations[Sync]):
@@ -209,9 +207,9 @@ class Pipelines(PipelinesOperations[Sync]):
         `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
         returns when a step waits for a person.
         """
-        watch = _PipelineWatch(poll_interval, timeout, stop_at_approval)
+        watch = _PipelineWatch(pipeline_id, poll_interval, timeout, stop_at_approval)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S)
+            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
             pipeline = self._transport.run(self._get(pipeline_id), patience)
             if watch.is_news(pipeline) and on_update:
                 on_update(pipeline)
@@ -239,9 +237,9 @@ class AsyncPipelines(PipelinesOperations[Async]):
         `on_update` is told of it whenever something has changed. With `stop_at_approval` it also
         returns when a step waits for a person.
         """
-        watch = _PipelineWatch(poll_interval, timeout, stop_at_approval)
+        watch = _PipelineWatch(pipeline_id, poll_interval, timeout, stop_at_approval)
         while True:
-            patience = self._transport.wire.patience(OUTAGE_S)
+            patience = self._transport.wire.patience(OUTAGE_S, watch.deadline)
             pipeline = await self._transport.run(self._get(pipeline_id), patience)
             if watch.is_news(pipeline) and on_update:
                 on_update(pipeline)

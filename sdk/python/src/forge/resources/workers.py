@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from typing_extensions import NotRequired, TypedDict, Unpack
 
@@ -15,7 +16,7 @@ from ..models import (
     WorkerDetail,
 )
 from ..operation import M, Resource, listing, operation
-from ..request import Request, create, get, path_of, post
+from ..request import Request, Settled, create, get, path_of, post
 
 
 class Machine(TypedDict):
@@ -81,7 +82,12 @@ class Workers(Resource[M]):
     ) -> Request[WorkerDetail]:
         """Sets a machine up again; a new `ssh_host_key` is trusted from now on."""
         path = path_of("/api/workers/{}/bootstrap", worker_id)
-        return post(path, WorkerDetail.model_validate, ssh_host_key=ssh_host_key)
+        request = post(path, WorkerDetail.model_validate, ssh_host_key=ssh_host_key)
+        look = get(path_of("/api/workers/{}", worker_id), WorkerDetail.model_validate)
+        settled = Settled(
+            {"worker_in_service"}, look, lambda worker: worker.status == "bootstrapping"
+        )
+        return replace(request, settled=settled)
 
     @operation
     def drain(self, worker_id: str) -> Request[Worker]:
