@@ -1,5 +1,6 @@
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
+import { requireCount, requirePositive } from "./options.ts";
 import { objectOf, parseJson } from "./retries.ts";
 
 export interface ForgeOptions {
@@ -38,8 +39,8 @@ export function settingsOf(options: ForgeOptions): Settings {
     isSame(baseUrl, ofStack("api_url")) ? ofStack("user_api_key") : undefined;
   const apiKey = options.apiKey || env.SERVICE_API_KEY || localKey();
   const { timeoutMs = 30_000, maxRetries = 4 } = options;
-  if (!(timeoutMs > 0)) throw new ForgeError("timeoutMs must be more than 0");
-  if (!(maxRetries >= 0)) throw new ForgeError("maxRetries must not be negative");
+  requirePositive("timeoutMs", timeoutMs);
+  requireCount("maxRetries", maxRetries);
   return {
     baseUrl: checkedUrl(baseUrl),
     apiKey: checkedKey(apiKey),

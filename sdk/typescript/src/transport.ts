@@ -1,7 +1,12 @@
 import { platform } from "#platform";
 import { ForgeAPIError, ForgeError, ForgeHTTPError } from "./errors.ts";
 import { Exchange, textOf } from "./exchange.ts";
-import type { CreateOptions, RequestOptions } from "./options.ts";
+import {
+  type CreateOptions,
+  type RequestOptions,
+  requireCount,
+  requirePositive,
+} from "./options.ts";
 import { pause } from "./pause.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
 import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
@@ -26,8 +31,9 @@ export class Transport {
     this.#settings = settings;
   }
 
-  patience(options: RequestOptions = {}, atLeastMs = 0): Patience {
-    return new Patience(options.maxRetries ?? this.#settings.maxRetries, atLeastMs);
+  patience({ maxRetries }: RequestOptions = {}, atLeastMs = 0): Patience {
+    if (maxRetries !== undefined) requireCount("maxRetries", maxRetries);
+    return new Patience(maxRetries ?? this.#settings.maxRetries, atLeastMs);
   }
 
   /** The answer's JSON object. Rejects with ForgeHTTPError, ForgeAPIError, or a signal's reason. */
@@ -58,6 +64,7 @@ export class Transport {
     { signal, timeoutMs }: RequestOptions = {},
     silenceMs = this.#settings.timeoutMs,
   ): Promise<Opened> {
+    if (timeoutMs !== undefined) requirePositive("timeoutMs", timeoutMs);
     const isRepeatable = request.isRepeatable !== false;
     const isUpload = request.body instanceof Upload;
     const patient = timeoutMs ?? Math.max(silenceMs, request.answerMs ?? 0);

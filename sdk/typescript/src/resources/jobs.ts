@@ -1,3 +1,4 @@
+import { Deadline } from "../deadline.ts";
 import { ForgeError, JobFailedError } from "../errors.ts";
 import { Following, follow, OUTAGE_MS } from "../following.ts";
 import {
@@ -16,7 +17,7 @@ import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
 import type { Artifact, Attempt, Job as JobAnswer } from "../schema.ts";
-import { Deadline, listen, Watch } from "../waiting.ts";
+import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
 export interface JobFilters extends ListOptions {
@@ -93,15 +94,20 @@ export class Jobs extends Resource implements JobActions {
   async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
     const { pollInterval, timeout, onEvent, ...rest } = options;
     const request = get(path`/api/jobs/${idOf(job)}`);
-    const watch = new Watch(`${request.path}/events`, new Deadline(pollInterval, timeout));
-    for (;;) {
+    const deadline = new Deadline(idOf(job), pollInterval, timeout);
+    const watch = new Watch(`${request.path}/events`, deadline);
+    const ask = (signal: AbortSignal): Promise<JobAnswer> => {
       const patience = this.transport.patience(rest, OUTAGE_MS);
-      const now = this.read(await this.transport.json(request, rest, patience));
+      return this.transport.json(request, { ...rest, signal }, patience);
+    };
+    const hear = (signal: AbortSignal) => listen(this.transport, watch, { ...rest, signal });
+    for (;;) {
+      const now = this.read(await deadline.ask(ask, rest.signal));
       if (now.status === "failed") throw new JobFailedError(now);
       if (now.status === "completed") return now;
       watch.begin(now);
       if (watch.listens) {
-        for await (const event of listen(this.transport, watch, rest)) onEvent?.(event);
+        for await (const event of deadline.listen(hear, rest.signal)) onEvent?.(event);
       }
       await pause(watch.end(), rest.signal);
     }
