@@ -3,6 +3,7 @@
 // Each round asks for the job, then listens to one connection of its events until the job may have
 // ended. A connection that tells nothing, e.g. through a proxy that holds it back, is as good as a
 // pause between two questions.
+import { platform } from "#platform";
 import type { Deadline } from "./deadline.ts";
 import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
 import { connect, Following, GONE, KEEP_ALIVE_MS, LIFE } from "./following.ts";
@@ -18,12 +19,15 @@ const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
 /** So many connections in a row may tell nothing before events are only tried now and then. */
 const MAX_DUMB = 2;
 const AGAIN_AFTER = 12;
+/** Connections that waits listen to now, of all clients. */
+let streams = 0;
 
 /** The decisions of one wait, without I/O. */
 export class Watch {
-  readonly following: Following;
+  readonly #following: Following;
   readonly #deadline: Deadline;
   #roundMs = 0;
+  #hasListened = false;
   /** Connections in a row that told nothing at all. */
   #dumb = 0;
   /** An event has said so. */
@@ -32,7 +36,7 @@ export class Watch {
   #isLate = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
-    this.following = new Following(eventsPath);
+    this.#following = new Following(eventsPath);
     this.#deadline = deadline;
   }
 
@@ -40,11 +44,23 @@ export class Watch {
   begin(job: Job): void {
     this.#deadline.check(job.status);
     this.#roundMs = performance.now();
+    this.#hasListened = false;
   }
 
+  /** Whether this round is to have a connection. */
   get listens(): boolean {
+    return this.#isDue && streams < platform.maxStreams;
+  }
+
+  get #isDue(): boolean {
     // Where nothing is to be heard, now and then again.
     return this.#dumb < MAX_DUMB || this.#dumb % AGAIN_AFTER === 0;
+  }
+
+  /** A connection of this round begins. */
+  listen(): Following {
+    this.#hasListened = true;
+    return this.#following;
   }
 
   /** What a connection gave, as a job's event. Throws ForgeHTTPError. */
@@ -63,7 +79,10 @@ export class Watch {
 
   /** Of a round; for how long to pause before the next. */
   end(): number {
-    this.#dumb = this.following.hasHeard && this.listens ? 0 : this.#dumb + 1;
+    // Without a connection to spare it is not known whether one would tell something.
+    if (this.#hasListened || !this.#isDue) {
+      this.#dumb = this.#following.hasHeard && this.#hasListened ? 0 : this.#dumb + 1;
+    }
     if (this.#hasEnded && !this.#isLate) {
       this.#isLate = true;
       return 0;
@@ -78,7 +97,8 @@ export async function* listen(
   watch: Watch,
   options: RequestOptions,
 ): AsyncGenerator<JobEvent, void, undefined> {
-  const events = connect(transport, watch.following, options, SILENCE_MS);
+  const events = connect(transport, watch.listen(), options, SILENCE_MS);
+  streams += 1;
   try {
     for await (const each of events) {
       const event = watch.hear(each);
@@ -88,5 +108,7 @@ export async function* listen(
   } catch (error) {
     const isLost = error instanceof Passing || error instanceof ForgeHTTPError;
     if (!isLost && !(error instanceof ForgeAPIError)) throw error;
+  } finally {
+    streams -= 1;
   }
 }
