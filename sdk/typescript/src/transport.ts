@@ -1,6 +1,7 @@
 import { platform } from "#platform";
 import { ForgeAPIError, ForgeError, ForgeHTTPError } from "./errors.ts";
 import { Exchange, textOf } from "./exchange.ts";
+import { jsonText } from "./json.ts";
 import {
   type CreateOptions,
   type RequestOptions,
@@ -66,11 +67,10 @@ export class Transport {
   ): Promise<Opened> {
     if (timeoutMs !== undefined) requirePositive("timeoutMs", timeoutMs);
     const isRepeatable = request.isRepeatable !== false;
-    const isUpload = request.body instanceof Upload;
-    const patient = timeoutMs ?? Math.max(silenceMs, request.answerMs ?? 0);
+    const answerMs = Math.max(silenceMs, request.answerMs ?? 0);
     const exchange = new Exchange({
       fetch: this.#settings.fetch,
-      silenceMs: isUpload && !platform.streamsUploads ? Number.POSITIVE_INFINITY : patient,
+      silenceMs: timeoutMs ?? answerMs + unseenMs(request.body),
       signal,
       failure: (reason, cause) => {
         const address = `${this.#settings.baseUrl}${request.path}`;
@@ -140,9 +140,12 @@ export class Transport {
     }
     if (body === undefined) return { method, headers };
     const json = { "Content-Type": "application/json", ...headers };
-    return { method, headers: json, body: JSON.stringify(body) };
+    return { method, headers: json, body: jsonText(body) };
   }
 }
+
+/** While a body is sent that nothing tells of. */
+const unseenMs = (body: Request["body"]): number => (body instanceof Upload ? body.unseenMs : 0);
 
 const isRefusal = (error: unknown, codes: readonly string[]): boolean =>
   error instanceof ForgeAPIError && codes.includes(error.code);

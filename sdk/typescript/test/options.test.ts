@@ -1,3 +1,4 @@
+import { ForgeError } from "../src/index.ts";
 import { pause } from "../src/pause.ts";
 import { FakeForge, job } from "./fake-forge.ts";
 
@@ -55,3 +56,39 @@ async function aborted(signal: AbortSignal | null | undefined): Promise<never> {
     signal?.addEventListener("abort", () => reject(signal.reason));
   });
 }
+
+test("what JSON or an address has not is named, and nothing is sent", async () => {
+  const client = server.client();
+  const loop: Record<string, unknown> = {};
+  loop.again = { loop };
+  const wrong: [unknown, string][] = [
+    [{ lr: Number.NaN }, "params.lr is NaN"],
+    [{ steps: [1, Number.POSITIVE_INFINITY] }, "params.steps[1] is Infinity"],
+    [{ a: { b: 10n } }, "params.a.b is a BigInt"],
+    [{ at: new Date(Number.NaN) }, "params.at is an invalid date"],
+    [loop, "params.again.loop contains itself"],
+  ];
+  for (const [given, text] of wrong) {
+    const params = given as Record<string, unknown>;
+    await expect(client.train({ model: "m", params })).rejects.toThrow(text);
+    await expect(client.deployments.ask("d", "x", { params })).rejects.toThrow(text);
+  }
+  await expect(client.train({ epochs: Number.NaN })).rejects.toBeInstanceOf(ForgeError);
+  await expect(client.jobs.list({ pageSize: Number.NaN }).toArray()).rejects.toThrow("limit must");
+  const date = new Date(Number.NaN);
+  const dated = client.jobs.list({ created_after: date }).toArray();
+  await expect(dated).rejects.toThrow("created_after is an invalid date");
+  for (const path of ["a/\ud800", "\udc00b"]) {
+    await expect(client.deployments.ask("d", path)).rejects.toThrow("is not a path below");
+  }
+  expect(server.asked).toHaveLength(0);
+});
+
+test("what JSON has is sent as it is", async () => {
+  server.script = () => job();
+  const twice = { a: null, b: "\u00f6", c: [new Date(0), true, -1.5e300] };
+  await server.client().train({ model: "m", params: { twice, again: [twice] } });
+  const told = { a: null, b: "\u00f6", c: ["1970-01-01T00:00:00.000Z", true, -1.5e300] };
+  const { params } = JSON.parse(String(server.asked[0]?.body));
+  expect(params).toEqual({ twice: told, again: [told] });
+});

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import {
@@ -170,6 +169,27 @@ test.each([
   expect(error).toBeInstanceOf(ForgeHTTPError);
 });
 
+test.each([{}, { artifacts: null, attempts: null }, { artifacts: [null], attempts: ["x"] }])(
+  "%j is no list of what a job has",
+  async (answer) => {
+    server.script = () => json(answer);
+    const { jobs } = server.client();
+    expect(await failureOf(jobs.artifacts("job_1"))).toBeInstanceOf(ForgeHTTPError);
+    expect(await failureOf(jobs.attempts("job_1"))).toBeInstanceOf(ForgeHTTPError);
+  },
+);
+
+test("what is no job is no answer, alone or in a list", async () => {
+  const { jobs } = server.client();
+  for (const wrong of [{}, { job_id: "job_1" }, { job_id: 7, status: "running" }]) {
+    server.script = () => json({ ...wrong, jobs: [wrong] });
+    expect(await failureOf(jobs.wait("job_1"))).toBeInstanceOf(ForgeHTTPError);
+    expect(await failureOf(jobs.list().toArray())).toBeInstanceOf(ForgeHTTPError);
+  }
+  server.script = () => json({ jobs: [null] });
+  expect(await failureOf(jobs.list().toArray())).toBeInstanceOf(ForgeHTTPError);
+});
+
 test("a silent server is given up", async () => {
   server.script = () => "silent";
   const client = server.client({ timeoutMs: 50, maxRetries: 1 });
@@ -216,26 +236,6 @@ test("the key is in no error, and no picture of a client", async () => {
   }
   for (const baseUrl of ["forge.example.com", "ftp://x", "http://a:b@c", "http://x/?key=1"]) {
     expect(() => new Forge({ apiKey: KEY, baseUrl })).toThrow(/SERVICE_BASE_URL must be/);
-  }
-});
-
-test("the local stack's key goes to the local stack alone", async () => {
-  const home = mkdtempSync(join(tmpdir(), "forge-stack-"));
-  const before = process.env.FORGE_HOME;
-  try {
-    process.env.FORGE_HOME = home;
-    const stack = { api_url: server.url, user_api_key: KEY };
-    writeFileSync(join(home, "stack.json"), JSON.stringify(stack));
-    server.script = () => job();
-    await new Forge().status("job_1");
-    await new Forge({ baseUrl: `${server.url}/` }).status("job_1");
-    expect(server.asked.map(({ headers }) => headers["x-service-api-key"])).toEqual([KEY, KEY]);
-    const elsewhere = { baseUrl: "https://elsewhere.example" };
-    expect(() => new Forge(elsewhere)).toThrow("SERVICE_API_KEY is not set");
-  } finally {
-    if (before === undefined) delete process.env.FORGE_HOME;
-    else process.env.FORGE_HOME = before;
-    rmSync(home, { recursive: true });
   }
 });
 

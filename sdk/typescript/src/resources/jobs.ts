@@ -1,5 +1,5 @@
 import { Deadline } from "../deadline.ts";
-import { ForgeError, JobFailedError } from "../errors.ts";
+import { ForgeError, ForgeHTTPError, JobFailedError } from "../errors.ts";
 import { Following, follow, OUTAGE_MS } from "../following.ts";
 import {
   idOf,
@@ -11,7 +11,7 @@ import {
 } from "../job.ts";
 import { jobEvent } from "../job-event.ts";
 import { isFinal, type JobEvent } from "../job-status.ts";
-import type { Listing, ListOptions } from "../listing.ts";
+import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
 import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
@@ -36,6 +36,9 @@ export interface JobFilters extends ListOptions {
 export class Jobs extends Resource implements JobActions {
   /** A job of this client, by what the API answered. */
   read(answer: JobAnswer): Job {
+    if (typeof answer.job_id !== "string" || typeof answer.status !== "string") {
+      throw new ForgeHTTPError("the answer is not a job: it has no job_id, or no status");
+    }
     return new Job(this, answer);
   }
 
@@ -73,16 +76,12 @@ export class Jobs extends Resource implements JobActions {
 
   /** Each try to run it. */
   async attempts(job: JobRef, options?: RequestOptions): Promise<Attempt[]> {
-    const request = get(path`/api/jobs/${idOf(job)}/attempts`);
-    const { attempts } = await this.transport.json<{ attempts: Attempt[] }>(request, options);
-    return attempts;
+    return await this.#entries(path`/api/jobs/${idOf(job)}/attempts`, "attempts", options);
   }
 
   /** What it left behind. */
   async artifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
-    const request = get(path`/api/jobs/${idOf(job)}/artifacts`);
-    const { artifacts } = await this.transport.json<{ artifacts: Artifact[] }>(request, options);
-    return artifacts;
+    return await this.#entries(path`/api/jobs/${idOf(job)}/artifacts`, "artifacts", options);
   }
 
   /**
@@ -145,6 +144,11 @@ export class Jobs extends Resource implements JobActions {
     options: LogOptions = {},
   ): Promise<string> | AsyncGenerator<string, void, undefined> {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  async #entries<T>(address: string, name: string, options?: RequestOptions): Promise<T[]> {
+    const answer = await this.transport.json<Record<string, unknown>>(get(address), options);
+    return entriesOf(answer, name, address) as T[];
   }
 
   async #log(job: JobRef, { attempt, tailBytes, ...options }: LogOptions): Promise<string> {
