@@ -1,5 +1,5 @@
 import { WaitTimeoutError } from "./errors.ts";
-import { requirePositive } from "./options.ts";
+import { requirePositive } from "./limits.ts";
 import { after } from "./timer.ts";
 
 /** The last question is asked when the time is over, and may take so long, or as long as that time. */

@@ -1,5 +1,3 @@
-import { ForgeError } from "./errors.ts";
-
 /** What each method takes as its last parameter. */
 export interface RequestOptions {
   /** Aborted, the call rejects with the signal's reason. */
@@ -14,18 +12,6 @@ export interface RequestOptions {
 export interface CreateOptions extends RequestOptions {
   /** The same key and request again: the first one's answer, and nothing is made twice. */
   idempotencyKey?: string | undefined;
-}
-
-/** Throws ForgeError, which names the option, for what is no time. */
-export function requirePositive(name: string, value: unknown): void {
-  if (typeof value === "number" && value > 0) return;
-  throw new ForgeError(`${name} must be more than 0`);
-}
-
-/** Throws ForgeError, which names the option, for what is no number of times. */
-export function requireCount(name: string, value: unknown): void {
-  if (typeof value === "number" && value >= 0) return;
-  throw new ForgeError(`${name} must not be negative`);
 }
 
 /** A moment: a Date, or a text as the API takes it (ISO 8601). */

@@ -1,6 +1,6 @@
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
-import { requireCount, requirePositive } from "./options.ts";
+import { requireCount, requirePositive } from "./limits.ts";
 import { objectOf, parseJson } from "./retries.ts";
 
 export interface ForgeOptions {

@@ -2,12 +2,8 @@ import { platform } from "#platform";
 import { ForgeAPIError, ForgeError, ForgeHTTPError } from "./errors.ts";
 import { Exchange, textOf } from "./exchange.ts";
 import { jsonText } from "./json.ts";
-import {
-  type CreateOptions,
-  type RequestOptions,
-  requireCount,
-  requirePositive,
-} from "./options.ts";
+import { requireCount, requirePositive } from "./limits.ts";
+import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
 import { failureOfAnswer, objectOf, Passing, Patience, parseJson } from "./retries.ts";
