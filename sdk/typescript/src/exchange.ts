@@ -1,3 +1,5 @@
+import { after } from "./timer.ts";
+
 export interface ExchangeOptions {
   fetch: typeof fetch;
   /** For so long nothing may happen: before the answer, and between two pieces of it. */
@@ -46,8 +48,7 @@ export class Exchange {
   alive(): void {
     clearTimeout(this.#timer);
     const { silenceMs } = this.#options;
-    if (silenceMs === Number.POSITIVE_INFINITY) return;
-    this.#timer = setTimeout(() => this.#controller.abort(new Silence(silenceMs)), silenceMs);
+    this.#timer = after(silenceMs, () => this.#controller.abort(new Silence(silenceMs)));
   }
 
   /** Leaves nothing open. */

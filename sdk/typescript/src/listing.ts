@@ -1,6 +1,7 @@
 import { ForgeError, ForgeHTTPError } from "./errors.ts";
 import type { RequestOptions } from "./options.ts";
 import { get } from "./request.ts";
+import { objectOf } from "./retries.ts";
 import type { Transport } from "./transport.ts";
 
 const MAX_PAGE = 200;
@@ -26,6 +27,18 @@ export interface ListRequest<T> {
   query: ListOptions & object;
   options: RequestOptions | undefined;
   read?: (entry: unknown) => T;
+}
+
+/** The objects in a field of an answer. Throws ForgeHTTPError where it has none. */
+export function entriesOf(answer: Record<string, unknown>, name: string, path: string): unknown[] {
+  const { [name]: entries } = answer;
+  if (!Array.isArray(entries)) {
+    throw new ForgeHTTPError(`${path}: ${name} in the answer is not a list`);
+  }
+  if (!entries.every(objectOf)) {
+    throw new ForgeHTTPError(`${path}: ${name} in the answer has what is no object`);
+  }
+  return entries;
 }
 
 /** Iterate over it with `for await`: pages are fetched as they are needed; each time anew. */
@@ -68,10 +81,8 @@ export class Listing<T> implements AsyncIterable<T> {
         : Math.min(pageSize ?? MAX_PAGE, most, MAX_PAGE);
     const request = get(path, { ...filters, limit: size, after });
     const answer = await this.#transport.json<Record<string, unknown>>(request, options);
-    const { [name]: entries, next_cursor: cursor } = answer;
-    if (!Array.isArray(entries)) {
-      throw new ForgeHTTPError(`${path}: ${name} in the answer is not a list`);
-    }
+    const entries = entriesOf(answer, name, path);
+    const { next_cursor: cursor } = answer;
     const has_more = answer.has_more === true;
     const next_cursor = typeof cursor === "string" && cursor ? cursor : null;
     if (has_more && !next_cursor) {

@@ -64,13 +64,19 @@ function segment(before: string, id: unknown): string {
 /** Lists are repeated; what is null or undefined is left out. */
 export function queryText(query: object = {}): string {
   const items = Object.entries(query).flatMap(([name, value]) =>
-    [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(each)]])),
+    [value].flat().flatMap((each) => (each == null ? [] : [[name, textOf(name, each)]])),
   );
   return items.length > 0 ? `?${new URLSearchParams(items)}` : "";
 }
 
-const textOf = (value: unknown): string =>
-  value instanceof Date ? value.toISOString() : String(value);
+function textOf(name: string, value: unknown): string {
+  if (typeof value === "number" && !Number.isFinite(value)) {
+    throw new ForgeError(`${name} must not be ${value}`);
+  }
+  if (!(value instanceof Date)) return String(value);
+  if (Number.isNaN(value.getTime())) throw new ForgeError(`${name} is an invalid date`);
+  return value.toISOString();
+}
 
 /** A random text of 32 hexadecimal digits, also where the page came over plain HTTP. */
 export function randomHex(): string {

@@ -6,7 +6,7 @@ const PASSING = new Set([408, 429, 500, 502, 503, 504]);
 const NOT_HANDLED = new Set([408, 429, 503]);
 const FIRST_PAUSE_MS = 250;
 const LONGEST_PAUSE_MS = 8_000;
-/** Who says Retry-After beyond that is not waited for. */
+/** Who says Retry-After beyond that is not waited for, or, in an outage, asked earlier. */
 const MAX_ASKED_MS = 60_000;
 
 /** It may pass: the same request is worth sending again. Else `final` is to be thrown. */
@@ -43,11 +43,12 @@ export class Patience {
     const now = performance.now();
     this.#sinceMs ??= now;
     const isOver = now - this.#sinceMs >= this.#atLeastMs;
-    if ((this.#failures >= this.#maxRetries && isOver) || retryAfterMs > MAX_ASKED_MS) throw final;
+    const isTooLong = retryAfterMs > MAX_ASKED_MS && this.#atLeastMs === 0;
+    if ((this.#failures >= this.#maxRetries && isOver) || isTooLong) throw final;
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#failures, 10));
     this.#failures += 1;
     // Not all who were refused together shall come back together.
-    return Math.max(retryAfterMs, longest * (0.5 + Math.random() / 2));
+    return Math.max(Math.min(retryAfterMs, MAX_ASKED_MS), longest * (0.5 + Math.random() / 2));
   }
 }
 

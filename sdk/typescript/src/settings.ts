@@ -1,5 +1,6 @@
 import { platform } from "#platform";
 import { ForgeError } from "./errors.ts";
+import { requireCount, requirePositive } from "./limits.ts";
 import { objectOf, parseJson } from "./retries.ts";
 
 export interface ForgeOptions {
@@ -32,14 +33,18 @@ export function settingsOf(options: ForgeOptions): Settings {
     stack ??= objectOf(parseJson(platform.readStackFile() ?? "")) ?? {};
     return stack[name];
   };
-  const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || ofStack("api_url");
+  const ownKey = options.apiKey || env.SERVICE_API_KEY;
+  // A stack.json may be anyone's: it does not say where to send a key that isn't its own.
+  const localUrl = () =>
+    ownKey && !isLoopback(ofStack("api_url")) ? undefined : ofStack("api_url");
+  const baseUrl = options.baseUrl || env.SERVICE_BASE_URL || localUrl();
   // The local stack's key is for the local stack alone.
   const localKey = () =>
     isSame(baseUrl, ofStack("api_url")) ? ofStack("user_api_key") : undefined;
-  const apiKey = options.apiKey || env.SERVICE_API_KEY || localKey();
+  const apiKey = ownKey || localKey();
   const { timeoutMs = 30_000, maxRetries = 4 } = options;
-  if (!(timeoutMs > 0)) throw new ForgeError("timeoutMs must be more than 0");
-  if (!(maxRetries >= 0)) throw new ForgeError("maxRetries must not be negative");
+  requirePositive("timeoutMs", timeoutMs);
+  requireCount("maxRetries", maxRetries);
   return {
     baseUrl: checkedUrl(baseUrl),
     apiKey: checkedKey(apiKey),
@@ -52,6 +57,12 @@ export function settingsOf(options: ForgeOptions): Settings {
 
 const isSame = (one: unknown, other: unknown): boolean =>
   String(one).replace(/\/+$/, "") === String(other).replace(/\/+$/, "");
+
+/** Whether an address is this machine's own. */
+function isLoopback(value: unknown): boolean {
+  if (typeof value !== "string" || !URL.canParse(value)) return false;
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(value).hostname);
+}
 
 /** So that it is told once, also to a client's variants. */
 function once(tell: (message: string) => void): (message: string) => void {

@@ -1,6 +1,8 @@
 import { platform } from "#platform";
 import { ForgeAPIError, ForgeError, ForgeHTTPError } from "./errors.ts";
 import { Exchange, textOf } from "./exchange.ts";
+import { jsonText } from "./json.ts";
+import { requireCount, requirePositive } from "./limits.ts";
 import type { CreateOptions, RequestOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 import { get, queryText, type Request, randomHex } from "./request.ts";
@@ -26,8 +28,9 @@ export class Transport {
     this.#settings = settings;
   }
 
-  patience(options: RequestOptions = {}, atLeastMs = 0): Patience {
-    return new Patience(options.maxRetries ?? this.#settings.maxRetries, atLeastMs);
+  patience({ maxRetries }: RequestOptions = {}, atLeastMs = 0): Patience {
+    if (maxRetries !== undefined) requireCount("maxRetries", maxRetries);
+    return new Patience(maxRetries ?? this.#settings.maxRetries, atLeastMs);
   }
 
   /** The answer's JSON object. Rejects with ForgeHTTPError, ForgeAPIError, or a signal's reason. */
@@ -58,12 +61,12 @@ export class Transport {
     { signal, timeoutMs }: RequestOptions = {},
     silenceMs = this.#settings.timeoutMs,
   ): Promise<Opened> {
+    if (timeoutMs !== undefined) requirePositive("timeoutMs", timeoutMs);
     const isRepeatable = request.isRepeatable !== false;
-    const isUpload = request.body instanceof Upload;
-    const patient = timeoutMs ?? Math.max(silenceMs, request.answerMs ?? 0);
+    const answerMs = Math.max(silenceMs, request.answerMs ?? 0);
     const exchange = new Exchange({
       fetch: this.#settings.fetch,
-      silenceMs: isUpload && !platform.streamsUploads ? Number.POSITIVE_INFINITY : patient,
+      silenceMs: timeoutMs ?? answerMs + unseenMs(request.body),
       signal,
       failure: (reason, cause) => {
         const address = `${this.#settings.baseUrl}${request.path}`;
@@ -133,9 +136,12 @@ export class Transport {
     }
     if (body === undefined) return { method, headers };
     const json = { "Content-Type": "application/json", ...headers };
-    return { method, headers: json, body: JSON.stringify(body) };
+    return { method, headers: json, body: jsonText(body) };
   }
 }
+
+/** While a body is sent that nothing tells of. */
+const unseenMs = (body: Request["body"]): number => (body instanceof Upload ? body.unseenMs : 0);
 
 const isRefusal = (error: unknown, codes: readonly string[]): boolean =>
   error instanceof ForgeAPIError && codes.includes(error.code);

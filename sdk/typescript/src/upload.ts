@@ -56,6 +56,9 @@ export async function sha256Of(blob: Blob, signal?: AbortSignal): Promise<string
   }
 }
 
+/** Slower than this, an upload that nothing tells of is taken for dead: 100 kB a second. */
+const SLOWEST_BYTES_PER_MS = 100;
+
 /** A body that is read anew each time that it is sent. */
 export class Upload {
   readonly #blob: Blob;
@@ -64,6 +67,11 @@ export class Upload {
   constructor(blob: Blob, onBytes: (done: number) => void) {
     this.#blob = blob;
     this.#onBytes = onBytes;
+  }
+
+  /** How long it may take, where nothing tells how far it is; 0 where each piece tells. */
+  get unseenMs(): number {
+    return platform.streamsUploads ? 0 : this.#blob.size / SLOWEST_BYTES_PER_MS;
   }
 
   /** What fetch is given beside the headers; `onAlive` is told of each piece that has gone. */

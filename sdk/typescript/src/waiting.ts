@@ -3,7 +3,9 @@
 // Each round asks for the job, then listens to one connection of its events until the job may have
 // ended. A connection that tells nothing, e.g. through a proxy that holds it back, is as good as a
 // pause between two questions.
-import { ForgeAPIError, ForgeError, ForgeHTTPError, WaitTimeoutError } from "./errors.ts";
+import { platform } from "#platform";
+import type { Deadline } from "./deadline.ts";
+import { ForgeAPIError, ForgeHTTPError } from "./errors.ts";
 import { connect, Following, GONE, KEEP_ALIVE_MS, LIFE } from "./following.ts";
 import type { Job } from "./job.ts";
 import { jobEvent } from "./job-event.ts";
@@ -17,70 +19,48 @@ const SILENCE_MS = KEEP_ALIVE_MS + 5_000;
 /** So many connections in a row may tell nothing before events are only tried now and then. */
 const MAX_DUMB = 2;
 const AGAIN_AFTER = 12;
-
-/** The time that a wait has. Both in seconds. */
-export class Deadline {
-  readonly #pollMs: number;
-  readonly #timeout: number | undefined;
-  readonly #endMs: number;
-
-  constructor(pollInterval = 5, timeout?: number) {
-    if (!(pollInterval > 0)) throw new ForgeError("pollInterval must be more than 0");
-    this.#pollMs = pollInterval * 1000;
-    this.#timeout = timeout;
-    this.#endMs =
-      timeout === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeout * 1000;
-  }
-
-  leftMs(): number {
-    return this.#endMs - performance.now();
-  }
-
-  /** Throws WaitTimeoutError. */
-  check(id: string, status: string): void {
-    if (this.leftMs() > 0) return;
-    throw new WaitTimeoutError(`${id} is ${status} after ${this.#timeout} s; it goes on`);
-  }
-
-  /** How long to pause, after so much of the interval was spent. */
-  pauseMs(spentMs = 0): number {
-    return Math.max(0, Math.min(this.#pollMs - spentMs, this.leftMs()));
-  }
-}
+/** Connections that waits listen to now, of all clients. */
+let streams = 0;
 
 /** The decisions of one wait, without I/O. */
 export class Watch {
-  readonly following: Following;
+  readonly #following: Following;
   readonly #deadline: Deadline;
   #roundMs = 0;
+  #hasListened = false;
   /** Connections in a row that told nothing at all. */
   #dumb = 0;
-  #silenceMs = SILENCE_MS;
   /** An event has said so. */
   #hasEnded = false;
   /** And the job itself does not, yet: no hurry any more. */
   #isLate = false;
 
   constructor(eventsPath: string, deadline: Deadline) {
-    this.following = new Following(eventsPath);
+    this.#following = new Following(eventsPath);
     this.#deadline = deadline;
   }
 
   /** A round, with the job as it is now. Throws WaitTimeoutError. */
   begin(job: Job): void {
-    this.#deadline.check(job.job_id, job.status);
+    this.#deadline.check(job.status);
     this.#roundMs = performance.now();
+    this.#hasListened = false;
   }
 
+  /** Whether this round is to have a connection. */
   get listens(): boolean {
+    return this.#isDue && streams < platform.maxStreams;
+  }
+
+  get #isDue(): boolean {
     // Where nothing is to be heard, now and then again.
     return this.#dumb < MAX_DUMB || this.#dumb % AGAIN_AFTER === 0;
   }
 
-  /** For how long to listen to nothing. */
-  silenceMs(): number {
-    this.#silenceMs = Math.max(50, Math.min(SILENCE_MS, this.#deadline.leftMs()));
-    return this.#silenceMs;
+  /** A connection of this round begins. */
+  listen(): Following {
+    this.#hasListened = true;
+    return this.#following;
   }
 
   /** What a connection gave, as a job's event. Throws ForgeHTTPError. */
@@ -93,14 +73,16 @@ export class Watch {
   }
 
   /** Whether it is time for the next round. */
-  isEnough(): boolean {
-    // Else the connection might stay silent for longer than there is time.
-    return this.#hasEnded || this.#deadline.leftMs() < this.#silenceMs;
+  get isEnough(): boolean {
+    return this.#hasEnded;
   }
 
   /** Of a round; for how long to pause before the next. */
   end(): number {
-    this.#dumb = this.following.hasHeard && this.listens ? 0 : this.#dumb + 1;
+    // Without a connection to spare it is not known whether one would tell something.
+    if (this.#hasListened || !this.#isDue) {
+      this.#dumb = this.#following.hasHeard && this.#hasListened ? 0 : this.#dumb + 1;
+    }
     if (this.#hasEnded && !this.#isLate) {
       this.#isLate = true;
       return 0;
@@ -115,15 +97,18 @@ export async function* listen(
   watch: Watch,
   options: RequestOptions,
 ): AsyncGenerator<JobEvent, void, undefined> {
-  const events = connect(transport, watch.following, options, watch.silenceMs());
+  const events = connect(transport, watch.listen(), options, SILENCE_MS);
+  streams += 1;
   try {
     for await (const each of events) {
       const event = watch.hear(each);
       if (event) yield event;
-      if (watch.isEnough()) return;
+      if (watch.isEnough) return;
     }
   } catch (error) {
     const isLost = error instanceof Passing || error instanceof ForgeHTTPError;
     if (!isLost && !(error instanceof ForgeAPIError)) throw error;
+  } finally {
+    streams -= 1;
   }
 }

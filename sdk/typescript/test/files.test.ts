@@ -164,6 +164,25 @@ test.each([
   expect(existsSync(inner)).toBe(false);
 });
 
+test("two pulls side by side make the same folders", async () => {
+  server.files = { "a/b/c/d/e": Buffer.from("deep") };
+  server.manifest = manifestOf(server.files);
+  const { artifacts } = server.client();
+  const pulls = Array.from({ length: 8 }, () => artifacts.pull("ds_1", join(folder, "inner")));
+  expect(await Promise.all(pulls)).toHaveLength(8);
+  expect((await artifacts.verifyLocal("ds_1", join(folder, "inner"))).ok).toBe(true);
+});
+
+test("a file, or a link that leads nowhere, is no folder to write in", async () => {
+  const { artifacts } = server.client();
+  writeFileSync(join(folder, "deep"), "a file");
+  await expect(artifacts.pull("ds_1", folder)).rejects.toBeInstanceOf(UnsafePathError);
+  rmSync(join(folder, "deep"));
+  symlinkSync(join(folder, "nowhere"), join(folder, "deep"));
+  await expect(artifacts.pull("ds_1", folder)).rejects.toBeInstanceOf(UnsafePathError);
+  expect(existsSync(join(folder, "nowhere"))).toBe(false);
+});
+
 test("nothing is written through a link", async () => {
   mkdirSync(join(folder, "outside"));
   const inner = join(folder, "inner");

@@ -209,7 +209,9 @@ function answerOf(asked: Asked): Answer {
   const schema = found?.[1].content?.["application/json"]?.schema;
   if (!schema) return { status: Number(found?.[0]), body: "text" };
   const lists = Object.entries(schema.properties ?? {}).filter(([, { type }]) => type === "array");
-  return json(Object.fromEntries(lists.map(([field]) => [field, []])), Number(found?.[0]));
+  const ofJob = { job_id: "job_1", status: "pending" };
+  const entries = Object.fromEntries(lists.map(([field]) => [field, []]));
+  return json({ ...ofJob, ...entries }, Number(found?.[0]));
 }
 
 const ajv = new Ajv2020({ strict: false, validateFormats: false }).addSchema(

@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { inspect } from "node:util";
 import {
@@ -157,19 +156,6 @@ test("nobody there: ForgeHTTPError with the address, for what can't have arrived
   server = await new FakeForge().start();
 });
 
-test.each([
-  ["HTML", { body: "<html>" }, "not a JSON object"],
-  ["a list", json([]), "not a JSON object"],
-  ["a redirect", { status: 302, headers: { Location: "http://elsewhere" } }, "redirects are not"],
-  ["a list without entries", json({ has_more: false }), "jobs in the answer is not a list"],
-])("%s is no answer", async (_, answer, text) => {
-  server.script = () => answer;
-  const error = await failureOf(server.client().jobs.list().toArray());
-  if (text.startsWith("jobs")) expect(error.message).toContain(text);
-  else expect((await failureOf(server.client().service.ping())).message).toContain(text);
-  expect(error).toBeInstanceOf(ForgeHTTPError);
-});
-
 test("a silent server is given up", async () => {
   server.script = () => "silent";
   const client = server.client({ timeoutMs: 50, maxRetries: 1 });
@@ -216,26 +202,6 @@ test("the key is in no error, and no picture of a client", async () => {
   }
   for (const baseUrl of ["forge.example.com", "ftp://x", "http://a:b@c", "http://x/?key=1"]) {
     expect(() => new Forge({ apiKey: KEY, baseUrl })).toThrow(/SERVICE_BASE_URL must be/);
-  }
-});
-
-test("the local stack's key goes to the local stack alone", async () => {
-  const home = mkdtempSync(join(tmpdir(), "forge-stack-"));
-  const before = process.env.FORGE_HOME;
-  try {
-    process.env.FORGE_HOME = home;
-    const stack = { api_url: server.url, user_api_key: KEY };
-    writeFileSync(join(home, "stack.json"), JSON.stringify(stack));
-    server.script = () => job();
-    await new Forge().status("job_1");
-    await new Forge({ baseUrl: `${server.url}/` }).status("job_1");
-    expect(server.asked.map(({ headers }) => headers["x-service-api-key"])).toEqual([KEY, KEY]);
-    const elsewhere = { baseUrl: "https://elsewhere.example" };
-    expect(() => new Forge(elsewhere)).toThrow("SERVICE_API_KEY is not set");
-  } finally {
-    if (before === undefined) delete process.env.FORGE_HOME;
-    else process.env.FORGE_HOME = before;
-    rmSync(home, { recursive: true });
   }
 });
 

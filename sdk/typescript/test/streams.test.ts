@@ -149,6 +149,15 @@ test("wait sits through a restart: refused, cut, other errors of a proxy", async
   expect(pauses.length).toBeGreaterThanOrEqual(19);
 });
 
+test("in an outage, who says Retry-After is asked again after a minute at the latest", async () => {
+  const busy = refusal(429, "rate_limited", { "Retry-After": "3600" });
+  server.play(busy, job({ status: "completed" }));
+  expect((await server.client().wait("job_1")).status).toBe("completed");
+  server.play(busy, stream(event(1, "end", {})));
+  expect(await allOf(server.client().jobs.logs("job_1", { follow: true }))).toEqual([]);
+  expect(pauses).toEqual([60_000, 60_000]);
+});
+
 test("a job that fails rejects with the worker's message", async () => {
   server.script = () => job({ status: "failed", error: "no memory", error_code: "job_error" });
   const waiting = server.client().wait("job_1");

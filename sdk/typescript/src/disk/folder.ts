@@ -15,9 +15,9 @@ export async function prepare(root: string, path: string): Promise<string> {
   let place = root;
   for (const folder of segments.slice(0, -1)) {
     place = join(place, folder);
-    const found = await statOf(place);
-    if (!found) await mkdir(place);
-    else if (!found.isDirectory()) {
+    // Another may make it meanwhile: recursive, that is no error.
+    if (!(await statOf(place))) await mkdir(place, { recursive: true });
+    if (!(await statOf(place))?.isDirectory()) {
       throw new UnsafePathError(`${place} is no folder: nothing is written through it`);
     }
   }

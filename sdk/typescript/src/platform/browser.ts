@@ -6,5 +6,6 @@ export const platform: Platform = {
   readStackFile: () => undefined,
   createHash: () => new JsSha256(),
   streamsUploads: false,
+  maxStreams: 2,
   wasNotSent: () => false, // fetch does not say why it failed
 };

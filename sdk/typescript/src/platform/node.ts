@@ -27,6 +27,7 @@ export const platform: Platform = {
     return { update: (bytes) => void hash.update(bytes), hex: () => hash.digest("hex") };
   },
   streamsUploads: true,
+  maxStreams: Number.POSITIVE_INFINITY,
   wasNotSent(error) {
     const { cause } = (error ?? {}) as { cause?: { code?: unknown; errors?: unknown[] } };
     // Of a name with several addresses, each has failed.

@@ -7,6 +7,8 @@ export interface Platform {
   createHash(): Sha256;
   /** Whether a request body can be a stream; else it goes in one piece, and nothing tells how far it is. */
   readonly streamsUploads: boolean;
+  /** How many waits may listen at once: a browser has six connections to a host for everything. */
+  readonly maxStreams: number;
   /** Whether a failure of fetch says that nothing was sent. */
   wasNotSent(error: unknown): boolean;
 }

@@ -85,8 +85,8 @@ function asked(
   method?: string,
 ): Request {
   const names = question.replace(/^\/+|\/+$/g, "").split("/");
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-  if (names.some((name) => /^\.*$|[\x00-\x1f\x7f]/.test(name))) {
+  // Lone surrogates have no form in an address.
+  if (names.some((name) => /^\.*$|[\p{Cc}\p{Cs}]/u.test(name))) {
     const shown = JSON.stringify(question);
     throw new ForgeError(`${shown} is not a path below a deployment's address`);
   }

@@ -1,4 +1,5 @@
-import { ForgeError, JobFailedError } from "../errors.ts";
+import { Deadline } from "../deadline.ts";
+import { ForgeError, ForgeHTTPError, JobFailedError } from "../errors.ts";
 import { Following, follow, OUTAGE_MS } from "../following.ts";
 import {
   idOf,
@@ -10,13 +11,13 @@ import {
 } from "../job.ts";
 import { jobEvent } from "../job-event.ts";
 import { isFinal, type JobEvent } from "../job-status.ts";
-import type { Listing, ListOptions } from "../listing.ts";
+import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
 import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
 import type { Artifact, Attempt, Job as JobAnswer } from "../schema.ts";
-import { Deadline, listen, Watch } from "../waiting.ts";
+import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
 export interface JobFilters extends ListOptions {
@@ -35,6 +36,9 @@ export interface JobFilters extends ListOptions {
 export class Jobs extends Resource implements JobActions {
   /** A job of this client, by what the API answered. */
   read(answer: JobAnswer): Job {
+    if (typeof answer.job_id !== "string" || typeof answer.status !== "string") {
+      throw new ForgeHTTPError("the answer is not a job: it has no job_id, or no status");
+    }
     return new Job(this, answer);
   }
 
@@ -72,16 +76,12 @@ export class Jobs extends Resource implements JobActions {
 
   /** Each try to run it. */
   async attempts(job: JobRef, options?: RequestOptions): Promise<Attempt[]> {
-    const request = get(path`/api/jobs/${idOf(job)}/attempts`);
-    const { attempts } = await this.transport.json<{ attempts: Attempt[] }>(request, options);
-    return attempts;
+    return await this.#entries(path`/api/jobs/${idOf(job)}/attempts`, "attempts", options);
   }
 
   /** What it left behind. */
   async artifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
-    const request = get(path`/api/jobs/${idOf(job)}/artifacts`);
-    const { artifacts } = await this.transport.json<{ artifacts: Artifact[] }>(request, options);
-    return artifacts;
+    return await this.#entries(path`/api/jobs/${idOf(job)}/artifacts`, "artifacts", options);
   }
 
   /**
@@ -93,15 +93,20 @@ export class Jobs extends Resource implements JobActions {
   async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
     const { pollInterval, timeout, onEvent, ...rest } = options;
     const request = get(path`/api/jobs/${idOf(job)}`);
-    const watch = new Watch(`${request.path}/events`, new Deadline(pollInterval, timeout));
-    for (;;) {
+    const deadline = new Deadline(idOf(job), pollInterval, timeout);
+    const watch = new Watch(`${request.path}/events`, deadline);
+    const ask = (signal: AbortSignal): Promise<JobAnswer> => {
       const patience = this.transport.patience(rest, OUTAGE_MS);
-      const now = this.read(await this.transport.json(request, rest, patience));
+      return this.transport.json(request, { ...rest, signal }, patience);
+    };
+    const hear = (signal: AbortSignal) => listen(this.transport, watch, { ...rest, signal });
+    for (;;) {
+      const now = this.read(await deadline.ask(ask, rest.signal));
       if (now.status === "failed") throw new JobFailedError(now);
       if (now.status === "completed") return now;
       watch.begin(now);
       if (watch.listens) {
-        for await (const event of listen(this.transport, watch, rest)) onEvent?.(event);
+        for await (const event of deadline.listen(hear, rest.signal)) onEvent?.(event);
       }
       await pause(watch.end(), rest.signal);
     }
@@ -139,6 +144,11 @@ export class Jobs extends Resource implements JobActions {
     options: LogOptions = {},
   ): Promise<string> | AsyncGenerator<string, void, undefined> {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  async #entries<T>(address: string, name: string, options?: RequestOptions): Promise<T[]> {
+    const answer = await this.transport.json<Record<string, unknown>>(get(address), options);
+    return entriesOf(answer, name, address) as T[];
   }
 
   async #log(job: JobRef, { attempt, tailBytes, ...options }: LogOptions): Promise<string> {

@@ -1,3 +1,4 @@
+import { Deadline } from "../deadline.ts";
 import { PipelineFailedError } from "../errors.ts";
 import { OUTAGE_MS } from "../following.ts";
 import type { Listing, ListOptions } from "../listing.ts";
@@ -5,7 +6,6 @@ import type { CreateOptions, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
 import type { Operations, Pipeline } from "../schema.ts";
-import { Deadline } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
 /** A whole pipeline: by a `template` and `params` by step, or by `steps` of one's own. */
@@ -116,19 +116,22 @@ export class Pipelines extends Resource {
   /** The pipeline when it has completed. Rejects with PipelineFailedError and WaitTimeoutError. */
   async wait(pipelineId: string, options: PipelineWaitOptions = {}): Promise<Pipeline> {
     const { pollInterval, timeout, onUpdate, stopAtApproval, ...rest } = options;
-    const deadline = new Deadline(pollInterval, timeout);
+    const deadline = new Deadline(pipelineId, pollInterval, timeout);
     const request = get(path`/api/pipelines/${pipelineId}`);
+    const ask = (signal: AbortSignal): Promise<Pipeline> => {
+      const patience = this.transport.patience(rest, OUTAGE_MS);
+      return this.transport.json(request, { ...rest, signal }, patience);
+    };
     let last = "";
     for (;;) {
-      const patience = this.transport.patience(rest, OUTAGE_MS);
-      const pipeline = await this.transport.json<Pipeline>(request, rest, patience);
+      const pipeline = await deadline.ask(ask, rest.signal);
       const now = JSON.stringify(pipeline);
       if (now !== last) onUpdate?.(pipeline);
       last = now;
       if (pipeline.status === "completed") return pipeline;
       if (hasEnded(pipeline)) throw new PipelineFailedError(pipeline);
       if (stopAtApproval && pipeline.status === "waiting_approval") return pipeline;
-      deadline.check(pipeline.pipeline_id, pipeline.status);
+      deadline.check(pipeline.status);
       await pause(deadline.pauseMs(), rest.signal);
     }
   }

@@ -1,0 +1,88 @@
+import { WaitTimeoutError } from "./errors.ts";
+import { requirePositive } from "./limits.ts";
+import { after } from "./timer.ts";
+
+/** The last question is asked when the time is over, and may take so long, or as long as that time. */
+const LAST_MS = 1_000;
+
+/** The time that a wait for a job or a pipeline has. Both in seconds. */
+export class Deadline {
+  readonly #id: string;
+  readonly #pollMs: number;
+  readonly #timeoutMs: number;
+  readonly #endMs: number;
+  #status: string | undefined;
+
+  constructor(id: string, pollInterval = 5, timeout = Number.POSITIVE_INFINITY) {
+    requirePositive("pollInterval", pollInterval);
+    requirePositive("timeout", timeout);
+    this.#id = id;
+    this.#pollMs = pollInterval * 1000;
+    this.#timeoutMs = timeout * 1000;
+    this.#endMs = performance.now() + this.#timeoutMs;
+  }
+
+  /** With what the last question has told. Throws WaitTimeoutError. */
+  check(status: string): void {
+    this.#status = status;
+    if (this.#leftMs() <= 0) throw this.#error();
+  }
+
+  /** How long to pause, after so much of the interval was spent. */
+  pauseMs(spentMs = 0): number {
+    return Math.max(0, Math.min(this.#pollMs - spentMs, this.#leftMs()));
+  }
+
+  /** A question, through all of its tries. Rejects with WaitTimeoutError. */
+  async ask<T>(
+    question: (signal: AbortSignal) => Promise<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<T> {
+    const limit = this.#limit(signal, Math.max(this.#leftMs(), Math.min(LAST_MS, this.#timeoutMs)));
+    try {
+      return await question(limit.signal);
+    } finally {
+      limit.end();
+    }
+  }
+
+  /** What is listened to; the end of the time ends it. */
+  async *listen<T>(
+    sound: (signal: AbortSignal) => AsyncGenerator<T, void, undefined>,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<T, void, undefined> {
+    const limit = this.#limit(signal, this.#leftMs());
+    try {
+      yield* sound(limit.signal);
+    } catch (error) {
+      if (!(error instanceof WaitTimeoutError)) throw error;
+    } finally {
+      limit.end();
+    }
+  }
+
+  #leftMs(): number {
+    return this.#endMs - performance.now();
+  }
+
+  /** A signal that is aborted by another, with its reason, or after a time. */
+  #limit(outer: AbortSignal | undefined, ms: number): { signal: AbortSignal; end(): void } {
+    outer?.throwIfAborted();
+    const controller = new AbortController();
+    const onAbort = (): void => controller.abort(outer?.reason);
+    const timer = after(ms, () => controller.abort(this.#error()));
+    outer?.addEventListener("abort", onAbort, { once: true });
+    const end = (): void => {
+      clearTimeout(timer);
+      outer?.removeEventListener("abort", onAbort);
+    };
+    return { signal: controller.signal, end };
+  }
+
+  #error(): WaitTimeoutError {
+    const found = this.#status ? `is ${this.#status}` : "could not be asked for";
+    return new WaitTimeoutError(
+      `${this.#id} ${found} after ${this.#timeoutMs / 1000} s; it goes on`,
+    );
+  }
+}
