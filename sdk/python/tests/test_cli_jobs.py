@@ -137,9 +137,9 @@ def test_lists_and_logs(server: FakeForge, run: Run) -> None:
 
     server.script = script
     head, row = run("jobs", "list", "--status", "completed", "--type", "train").out.splitlines()
-    assert head.split() == ["JOB", "TYPE", "STATUS", "DONE", "CREATED", "TAGS"]
-    assert row.split() == ["job_1", "train", "completed", "a,", "b"]
+    assert head.split() == ["JOB", "STATUS", "TYPE", "DONE", "CREATED", "TAGS"]
+    assert row.split() == ["job_1", "completed", "train", "a,", "b"]
     assert "status=completed&job_type=train" in server.requests[-1].path
     assert json.loads(run("jobs", "list", "--json").out)["jobs"][0]["job_id"] == "job_1"
-    assert run("jobs", "logs", "job_1").out == "one\n\\x1b[2Jtwo\n"
+    assert run("jobs", "logs", "job_1").out == "one\n\x1b[2Jtwo\n"
     assert json.loads(run("jobs", "logs", "job_1", "--json").out)["log"] == "one\n\x1b[2Jtwo\n"

@@ -1,5 +1,6 @@
 """`forge billing`."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -168,4 +169,14 @@ def export(context: typer.Context, period: Period = None, as_json: AsJson = Fals
     if as_json:
         print_json({"csv": text})
     else:
-        sys.stdout.write(text)
+        _print_csv(text)
+
+
+def _print_csv(text: str) -> None:
+    if sys.stdout.isatty():
+        for line in text.splitlines():
+            print_line(console(), line)
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(newline="")  # its lines have ends of their own
+    sys.stdout.write(text)
