@@ -33,7 +33,7 @@ def test_names_of_fields_drive_no_terminal(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.splitlines() == [
         "\\x1b]0;x\\x07  1",
         "日本          2",
-        "plain           \\x9b",
+        "plain         \\x9b",
     ]
 
 
