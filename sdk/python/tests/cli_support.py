@@ -39,9 +39,10 @@ def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def bare(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Without an address and a key."""
 
-    def run(*arguments: str, stdin: str = "") -> Ended:
+    def run(*arguments: str, stdin: str | io.StringIO = "") -> Ended:
         monkeypatch.setattr(sys, "argv", ["forge", *arguments])
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        given = io.StringIO(stdin) if isinstance(stdin, str) else stdin
+        monkeypatch.setattr(sys, "stdin", given)
         with pytest.raises(SystemExit) as ended:
             main()
         out, err = capsys.readouterr()

@@ -190,7 +190,7 @@ def a_pipeline_goes_on(pipeline_id: str) -> None:
     assert table.startswith("JOB ") and table.count("\n") == 5, table
     with forge("jobs list", 40) as terminal:
         assert terminal.ended() == 0
-        assert fits(40)(terminal.text) and "TYPE" in terminal.text, terminal.text
+        assert fits(40)(terminal.text) and "STATUS" in terminal.text, terminal.text
 
 
 def logging_in(home: Path) -> None:

@@ -120,6 +120,20 @@ def test_a_wrong_key_and_no_workers(headers: dict[str, str], server: FakeForge, 
     assert (code, found["key"]) == (1, "failed")
 
 
+@pytest.mark.parametrize("status", [403, 502])
+def test_no_list_of_workers_ends_no_report(
+    headers: dict[str, str], server: FakeForge, run: Run, status: int
+) -> None:
+    healthy = server.script
+    server.script = lambda request: (
+        as_error(status, "no") if request.path == "/api/workers" else healthy(request)
+    )
+    expected = {403: (0, "warning"), 502: (1, "failed")}[status]
+    code, found = states(run)
+    assert (code, found["workers"]) == expected
+    assert found == dict.fromkeys([*WELL, "key"], "ok") | {"workers": expected[1]}
+
+
 def test_it_can_not_work(server: FakeForge, run: Run) -> None:
     server.script = lambda request: as_json({}, 503 if request.path == "/readyz" else 200)
     assert states(run)[1]["readiness"] == "failed"

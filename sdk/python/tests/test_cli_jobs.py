@@ -10,6 +10,8 @@ from sdk_support import Answer, FakeForge, Request, as_error, as_json
 
 __all__ = ["bare", "home", "run"]
 
+CANCELLED = {**FAILED, "status": "cancelled", "completed_at": "2026-11-01T00:00:00.000Z"}
+
 
 def sent(server: FakeForge) -> Any:  # noqa: ANN401 - JSON
     return json.loads(server.requests[-1].body)
@@ -105,6 +107,33 @@ def test_waiting_for_the_end(server: FakeForge, run: Run) -> None:
     assert json.loads(run("jobs", "wait", "job_1", "--json").out)["status"] == "completed"
 
 
+def test_a_bill_that_cannot_be_read_is_no_failure(server: FakeForge, run: Run) -> None:
+    server.script = answering({"/api/jobs/job_1": DONE})
+    ended = run("jobs", "wait", "job_1")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out == "job_1 completed\ncheckpoint_id  ckpt_1\n"
+
+
+def test_a_log_is_offered_where_there_is_one(server: FakeForge, run: Run) -> None:
+    server.script = answering({"/api/jobs/job_1": {**FAILED, "attempts": 1}})
+    assert "Its log: forge jobs logs job_1\n" in run("jobs", "wait", "job_1").err
+    server.script = answering({"/api/jobs/job_1": CANCELLED})
+    ended = run("jobs", "wait", "job_1")
+    assert ended.code == 1 and "log" not in ended.err
+
+
+def test_an_audit_of_a_dataset_by_its_id(server: FakeForge, run: Run) -> None:
+    server.script = answering({"/api/jobs/audit": JOB})
+    assert run("jobs", "submit", "audit", "--dataset", "ds_1").code == 0
+    uri = "forge://artifacts/datasets/ds_1/raw.jsonl"
+    assert json.loads(server.requests[-1].body) == {"dataset_uri": uri}
+    server.set_files({"a.csv": b"", "b.parquet": b""})
+    ended = run("jobs", "submit", "audit", "--dataset", "ds_1")
+    assert ended.code == 2
+    assert "ds_1 has 2 tables: give the URI of one" in ended.err
+    assert "artifact_not_found" in run("jobs", "submit", "audit", "--dataset", "ds_2").err
+
+
 def test_a_failure_is_1(server: FakeForge, run: Run) -> None:
     server.script = answering({"/api/jobs/train": JOB, "/api/jobs/job_1": FAILED})
     ended = run("jobs", "submit", "train", "--wait")
@@ -137,9 +166,9 @@ def test_lists_and_logs(server: FakeForge, run: Run) -> None:
 
     server.script = script
     head, row = run("jobs", "list", "--status", "completed", "--type", "train").out.splitlines()
-    assert head.split() == ["JOB", "TYPE", "STATUS", "DONE", "CREATED", "TAGS"]
-    assert row.split() == ["job_1", "train", "completed", "a,", "b"]
+    assert head.split() == ["JOB", "STATUS", "TYPE", "DONE", "CREATED", "TAGS"]
+    assert row.split() == ["job_1", "completed", "train", "a,", "b"]
     assert "status=completed&job_type=train" in server.requests[-1].path
     assert json.loads(run("jobs", "list", "--json").out)["jobs"][0]["job_id"] == "job_1"
-    assert run("jobs", "logs", "job_1").out == "one\n\\x1b[2Jtwo\n"
+    assert run("jobs", "logs", "job_1").out == "one\n\x1b[2Jtwo\n"
     assert json.loads(run("jobs", "logs", "job_1", "--json").out)["log"] == "one\n\x1b[2Jtwo\n"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cli_support import JOB, Run, answering, bare, home, run
 from rich.console import Console
-from sdk_support import KEY, FakeForge
+from sdk_support import KEY, FakeForge, as_json
 
 from forge import Forge, __version__
 from forge.cli import output
@@ -185,8 +185,27 @@ def test_what_is_sent(
 
 
 def test_a_machine_is_user_at_host(run: Run) -> None:
-    for target in ("host", "@host", "me@", "me@host:x"):
+    for target in ("host", "@host", "me@", "me@host:x", "me@::1", "me@[host]", "me@[::1]x"):
         assert run("workers", "add", "--ssh", target, "--gpu-type", "A100").code == 2
+
+
+@pytest.mark.parametrize(("target", "port"), [("me@[::1]", None), ("me@[::1]:22", 22)])
+def test_a_machine_may_have_an_address_of_ipv6(
+    server: FakeForge, run: Run, target: str, port: int | None
+) -> None:
+    server.script = answering({"/api/": {"worker_id": "w", "status": "bootstrapping"}})
+    run("workers", "add", "--ssh", target, "--gpu-type", "A100")
+    sent = json.loads(server.requests[-1].body)
+    assert (sent["ssh_host"], sent["ssh_user"], sent.get("ssh_port")) == ("::1", "me", port)
+
+
+def test_an_approval_is_asked_for_beside_json(server: FakeForge, run: Run) -> None:
+    completed = {**PIPELINE, "status": "completed", "steps": []}
+    server.script = lambda _: as_json(PIPELINE if len(server.requests) < 4 else completed)
+    ended = run("pipelines", "wait", "pl_1", "--json")
+    assert json.loads(ended.out)["status"] == "completed"
+    assert ended.err.count("forge pipelines approve pl_1 evaluate\n") == 1
+    assert "audit: completed" not in ended.err
 
 
 def test_billing_is_the_month(server: FakeForge, run: Run) -> None:

@@ -45,7 +45,7 @@ def job_line(
         pulse=progress is None,
         complete_style="cyan",
     )
-    state = Text(status, STYLES.get(status, ""))
+    state = Text(shown(status), STYLES.get(status, ""))
     if status == "running":
         percent = "" if progress is None else f"{progress:4.0%}"
         table.add_row(state, bar, Text(f"{percent} {duration(elapsed_s)}".strip()))

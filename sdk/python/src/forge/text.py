@@ -1,6 +1,12 @@
 """Words for people."""
 
+import re
 from datetime import datetime
+
+_OBEYED = re.compile(
+    "[\x00-\x08\x0a-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""Control characters but the tab, those that turn the direction of writing, and half characters."""
 
 
 def shown(text: str) -> str:
@@ -8,6 +14,16 @@ def shown(text: str) -> str:
     return "".join(
         character if character.isprintable() else ascii(character)[1:-1] for character in text
     )
+
+
+def legible(line: str) -> str:
+    """A line of a program's or a model's own, as a terminal would leave it, which obeys nothing.
+
+    Unlike `shown` it leaves any kind of space and emoji as they are.
+    """
+    # A bar of progress: what was written over it last.
+    last = next((part for part in reversed(line.split("\r")) if part), "")
+    return _OBEYED.sub(lambda found: ascii(found[0])[1:-1], last)
 
 
 def duration(seconds: float) -> str:

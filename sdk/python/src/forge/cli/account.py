@@ -3,6 +3,7 @@
 import getpass
 import os
 import sys
+from collections.abc import Callable
 
 import typer
 
@@ -11,6 +12,7 @@ from ..errors import ForgeError
 from ..settings import Settings
 from . import saved_login
 from .connection import chosen_for, client_of
+from .job_wait import INTERRUPTED
 from .output import console, print_fields, print_json, print_line
 
 
@@ -38,20 +40,36 @@ def login(address: str | None, *, from_stdin: bool, as_json: bool) -> None:
 def _ask_address(*, can_ask: bool) -> str:
     if not can_ask or not sys.stdin.isatty():
         raise ForgeError("say which Forge: forge login https://forge.example.com")
-    saved = saved_login.read()
-    return str(typer.prompt("Address", default=saved.base_url if saved else None, err=True))
+    try:
+        saved = saved_login.read()
+    except ForgeError:
+        saved = None  # this login replaces it
+    return _answer(
+        lambda: typer.prompt("Address", default=saved.base_url if saved else None, err=True)
+    )
 
 
 def _read_key(*, from_stdin: bool, can_ask: bool) -> str:
-    if from_stdin:
+    if sys.stdin.isatty() and (can_ask or from_stdin):
+        key = _answer(lambda: getpass.getpass("Key (not shown): ")).strip()
+    elif from_stdin:
         key = sys.stdin.readline().strip()
-    elif can_ask and sys.stdin.isatty():
-        key = getpass.getpass("Key (not shown): ").strip()
     else:
         raise ForgeError("there is nobody to ask for the key: use --api-key-stdin")
     if not key:
         raise ForgeError("no key was given")
     return key
+
+
+def _answer(ask: Callable[[], str]) -> str:
+    """After Ctrl-C at a question, what comes next has a line of its own."""
+    try:
+        return ask()
+    except (typer.Abort, KeyboardInterrupt) as error:
+        print(file=sys.stderr)
+        if isinstance(error.__context__, EOFError):
+            raise
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def logout(*, as_json: bool) -> None:

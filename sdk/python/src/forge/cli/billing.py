@@ -1,5 +1,6 @@
 """`forge billing`."""
 
+import io
 import sys
 from typing import Annotated
 
@@ -8,7 +9,7 @@ import typer
 from ..models import BudgetAnswer
 from ..text import moment, usd
 from .connection import client_of
-from .options import AsJson, JobId, Limit, Period, assignments, job_types
+from .options import AsJson, JobId, Limit, Period, assignments, finite, job_types
 from .output import console, print_fields, print_json, print_line, print_table
 
 app = typer.Typer(rich_markup_mode=None)
@@ -86,10 +87,13 @@ def record(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> No
 def budget(
     context: typer.Context,
     cap: Annotated[
-        float | None, typer.Argument(metavar="[USD]", min=0, help="A new cap a month.")
+        float | None,
+        typer.Argument(metavar="[USD]", min=0, callback=finite, help="A new cap a month."),
     ] = None,
     none: Annotated[bool, typer.Option("--none", help="Take the cap away.")] = False,
-    warn_at: Annotated[float | None, typer.Option(min=0, help="Warn from so many USD on.")] = None,
+    warn_at: Annotated[
+        float | None, typer.Option(min=0, callback=finite, help="Warn from so many USD on.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the monthly cap, or set it. At the cap new jobs are refused.
@@ -168,4 +172,14 @@ def export(context: typer.Context, period: Period = None, as_json: AsJson = Fals
     if as_json:
         print_json({"csv": text})
     else:
-        sys.stdout.write(text)
+        _print_csv(text)
+
+
+def _print_csv(text: str) -> None:
+    if sys.stdout.isatty():
+        for line in text.splitlines():
+            print_line(console(), line)
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(newline="")  # its lines have ends of their own
+    sys.stdout.write(text)

@@ -9,7 +9,7 @@ from ..errors import ForgeError
 from ..text import moment, shown, usd
 from .connection import client_of
 from .options import AsJson, DeploymentId, Limit
-from .output import console, print_fields, print_json, print_line, print_table
+from .output import console, print_fields, print_json, print_line, print_table, print_text
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -101,8 +101,7 @@ def ask(
     if as_json:
         print_json(answer)
     else:
-        for line in _text_of(answer).split("\n"):
-            print_line(console(), line)
+        print_text(_text_of(answer))
 
 
 def _answer(client: Forge, deployment_id: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -149,6 +149,9 @@ def account_checks(client: Forge) -> Iterator[Check]:
             "workers", WARNING, error.message, "A user's key sees them, a worker's doesn't."
         )
         return
+    except ForgeError as error:
+        yield Check("workers", FAILED, str(error), "Try again; if it stays, tell the operator.")
+        return
     states = [worker.status for worker in workers]
     alive = states.count("idle") + states.count("busy")
     detail = f"{states.count('idle')} idle of {len(states)}"

@@ -6,7 +6,7 @@ from typing import NoReturn
 import typer
 
 from ..client import Forge
-from ..errors import JobFailedError
+from ..errors import ForgeError, JobFailedError
 from ..job import Job
 from ..live import is_shown, job_line
 from ..models import JobEvent
@@ -69,7 +69,16 @@ def _show_end(client: Forge, job: Job, *, as_json: bool) -> None:
         short = {
             name: value for name, value in result.items() if not isinstance(value, dict | list)
         }
-        print_fields({**short, "cost": usd(client.billing.record(job).total_cost_usd)})
-    else:
-        print_line(console(), f"{job.job_id} failed{took}: {job.error or job.error_code}", "red")
+        print_fields({**short, "cost": _cost(client, job)})
+        return
+    print_line(console(), f"{job.job_id} failed{took}: {job.error or job.error_code}", "red")
+    if job.attempts or job.started_at:
         print_line(console(stderr=True), f"Its log: forge jobs logs {job.job_id}")
+
+
+def _cost(client: Forge, job: Job) -> str | None:
+    """None where it can't be read: the job has completed all the same."""
+    try:
+        return usd(client.billing.record(job).total_cost_usd)
+    except ForgeError:
+        return None

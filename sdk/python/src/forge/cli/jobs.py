@@ -9,7 +9,7 @@ from ..text import moment
 from .connection import client_of
 from .job_wait import detach, wait_for
 from .options import AsJson, JobId, Limit, Wait, job_types
-from .output import console, print_fields, print_json, print_line, print_table
+from .output import console, print_fields, print_json, print_line, print_table, print_text
 from .submit import after_submission
 from .submit import app as submit
 
@@ -60,15 +60,15 @@ def list_jobs(
     rows = [
         (
             job.job_id,
-            job.job_type,
             job.raw_status,
+            job.job_type,
             "" if job.progress is None or job.is_final else f"{job.progress:.0%}",
             moment(job.created_at),
             job.tags,
         )
         for job in jobs
     ]
-    heads = ("JOB", "TYPE", "STATUS", "DONE", "CREATED", "TAGS")
+    heads = ("JOB", "STATUS", "TYPE", "DONE", "CREATED", "TAGS")
     print_table(heads, rows, nothing="No jobs")
 
 
@@ -126,22 +126,21 @@ def logs(
     \b
     forge jobs logs -f job_...
     """
-    out = console()
     with client_of(context) as client:
         if not follow:
             text = client.jobs.logs(job_id, attempt=attempt)
             if as_json:
                 print_json({"job_id": job_id, "log": text})
                 return
-            for line in text.removesuffix("\n").split("\n") if text else []:
-                print_line(out, line)
+            if text:
+                print_text(text.removesuffix("\n"))
             return
         try:
             for line in client.jobs.logs(job_id, follow=True, attempt=attempt):
                 if as_json:
                     print_json({"line": line}, indent=None)
                 else:
-                    print_line(out, line)
+                    print_text(line)
         except KeyboardInterrupt:
             detach(job_id, f"forge jobs logs -f {job_id}")
 

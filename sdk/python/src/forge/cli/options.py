@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,6 +89,15 @@ ArtifactId = Annotated[str, _id("ARTIFACT_ID", _artifacts)]
 WorkerId = Annotated[str, _id("WORKER_ID", _workers)]
 DeploymentId = Annotated[str, _id("DEPLOYMENT_ID", _deployments)]
 KeyId = Annotated[str, _id("KEY_ID", _keys)]
+
+
+def finite(value: float | None) -> float | None:
+    """For options that are sent as numbers: JSON has no others."""
+    if value is not None and not math.isfinite(value):
+        raise typer.BadParameter(f"{value} is not a number of USD")
+    return value
+
+
 Period = Annotated[
     str | None, typer.Option("--period", metavar="YYYY-MM", help="Month in UTC; else this one.")
 ]
@@ -100,23 +110,38 @@ def assignments(given: list[str] | None, option: str) -> dict[str, Any]:
         name, is_there, value = text.partition("=")
         if not is_there or not name:
             raise typer.BadParameter(f"{text!r} is not name=value", param_hint=f"'{option}'")
-        found[name] = parsed(value)
+        try:
+            found[name] = parse_json(value)
+        except (OverflowError, RecursionError) as error:
+            raise typer.BadParameter(f"{name}: {error}", param_hint=f"'{option}'") from None
+        except ValueError:
+            found[name] = value
     return found
 
 
-def parsed(text: str) -> Any:  # noqa: ANN401 (JSON)
+def parse_json(text: str) -> Any:  # noqa: ANN401 (JSON)
+    """Raises ValueError, OverflowError for a number that JSON has not, RecursionError."""
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        return json.loads(text, parse_float=_number, parse_constant=_number)
+    except RecursionError:
+        raise RecursionError("it is nested too deeply") from None
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(number := float(text)):
+        raise OverflowError(f"{text} is not a number that JSON has")
+    return number
 
 
 def read_body(source: str, option: str = "--file") -> dict[str, Any]:
     """A JSON object in a file, or, by `-`, in standard input."""
     try:
-        text = typer.get_text_stream("stdin").read() if source == "-" else Path(source).read_text()
-        body = json.loads(text)
-    except (OSError, ValueError) as error:
+        if source == "-":
+            text = typer.get_text_stream("stdin").read().removeprefix("\ufeff")
+        else:
+            text = Path(source).read_text("utf-8-sig")
+        body = parse_json(text)
+    except (OSError, ValueError, OverflowError, RecursionError) as error:
         raise typer.BadParameter(f"{source}: {error}", param_hint=f"'{option}'") from None
     if not isinstance(body, dict):
         raise typer.BadParameter(f"{source} has no JSON object", param_hint=f"'{option}'")

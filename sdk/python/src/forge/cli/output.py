@@ -5,21 +5,42 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
 from ..drawing import STYLES, console
-from ..text import shown
+from ..text import legible, shown
 
-__all__ = ["console", "print_fields", "print_json", "print_line", "print_table", "shown"]
+__all__ = [
+    "console",
+    "print_fields",
+    "print_json",
+    "print_line",
+    "print_table",
+    "print_text",
+    "shown",
+]
 
 _GAP = "  "
+_LEAST = 6
+"""Cells in which a column that was cut can still be told."""
 
 
 def print_line(target: Console, text: str, style: str = "") -> None:
     """One line, however long it is."""
     target.print(Text(shown(text), style), soft_wrap=True)
+
+
+def print_text(text: str) -> None:
+    """A program's or a model's own words: as they are, but what a terminal would obey in one."""
+    out = console()
+    if not out.is_terminal:
+        sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
+        return
+    for line in text.split("\n"):
+        out.print(Text(legible(line)), soft_wrap=True)
 
 
 def print_json(answer: Mapping[str, Any], indent: int | None = 2) -> None:
@@ -29,7 +50,10 @@ def print_json(answer: Mapping[str, Any], indent: int | None = 2) -> None:
 
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothing: str) -> None:
-    """Columns by their weight: in a terminal, those on the right that don't fit are left out."""
+    """Columns by their weight: in a terminal, those on the right that don't fit are left out.
+
+    The second says how it stands, mostly: before it goes, it is cut.
+    """
     texts = [[_cell(value) for value in row] for row in rows]
     out = console()
     if not texts:
@@ -37,31 +61,39 @@ def print_table(heads: Sequence[str], rows: Iterable[Sequence[object]], *, nothi
         return
     cells = [list(heads), *texts]
     widths = [max(cell_len(row[column]) for row in cells) for column in range(len(heads))]
-    count = len(heads)
+    count, gap = len(heads), _GAP
     if out.is_terminal:
         while count > 1 and sum(widths[:count]) + len(_GAP) * (count - 1) > out.width:
             count -= 1
+        room = out.width - widths[0] - 1
+        if count == 1 < len(heads) and room >= _LEAST:
+            count, gap, widths[1] = 2, " ", room
     for number, row in enumerate(cells):
         line = Text(style="bold" if number == 0 else "")
         for column, text in enumerate(row[:count]):
             if column:
-                line.append(_GAP)
-            line.append(text, STYLES.get(text, "") if number else "")
+                line.append(gap)
+            fitting = text if cell_len(text) <= widths[column] else _cut(text, widths[column])
+            line.append(fitting, STYLES.get(text, "") if number else "")
             if column < count - 1:
-                line.append(" " * (widths[column] - cell_len(text)))
+                line.append(" " * (widths[column] - cell_len(fitting)))
         line.rstrip()
         out.print(line, soft_wrap=True)
 
 
 def print_fields(fields: Mapping[str, object]) -> None:
     """One a line; those without a value are left out."""
-    known = {name: text for name, value in fields.items() if (text := _cell(value))}
-    width = max(map(len, known), default=0)
+    known = [(shown(name), text) for name, value in fields.items() if (text := _cell(value))]
+    width = max((cell_len(name) for name, _ in known), default=0)
     out = console()
-    for name, text in known.items():
-        line = Text(f"{name:<{width}}{_GAP}", "dim")
+    for name, text in known:
+        line = Text(f"{name}{' ' * (width - cell_len(name))}{_GAP}", "dim")
         line.append(text, STYLES.get(text, "not dim") if name == "status" else "not dim")
         out.print(line, soft_wrap=True)
+
+
+def _cut(text: str, width: int) -> str:
+    return f"{set_cell_size(text, width - 1)}…"
 
 
 def _cell(value: object) -> str:

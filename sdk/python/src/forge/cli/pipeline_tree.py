@@ -44,10 +44,10 @@ class PipelineTree:
         pipeline = self._pipeline
         is_ascii = not options.encoding.startswith("utf")
         head = Text(shown(pipeline.name or pipeline.template or "pipeline"), "bold")
-        head.append(f" {pipeline.pipeline_id}", "not bold dim")
+        head.append(f" {shown(pipeline.pipeline_id)}", "not bold dim")
         yield head
         words = [
-            (pipeline.status, STYLES.get(pipeline.status, "")),
+            (shown(pipeline.status), STYLES.get(pipeline.status, "")),
             (self._age(), ""),
             (usd(pipeline.cost_usd), ""),
         ]
@@ -91,7 +91,7 @@ def _step_lines(
         shown(step.name).ljust(name_width),
         "not dim bold" if step.status == "running" else "not dim",
     )
-    cells: list[Text | ProgressBar] = [line, Text(step.status.replace("_", " "), style)]
+    cells: list[Text | ProgressBar] = [line, Text(shown(step.status).replace("_", " "), style)]
     if step.status == "running" and step.progress is not None:
         cells += [
             ProgressBar(

@@ -9,7 +9,7 @@ import typer
 from ..client import Forge
 from ..errors import PipelineFailedError
 from ..live import board, is_shown
-from ..models import Pipeline
+from ..models import Pipeline, PipelineStep
 from ..text import usd
 from .job_wait import detach
 from .output import console, print_json, print_line
@@ -26,7 +26,7 @@ def wait_for(client: Forge, pipeline: Pipeline, *, as_json: bool) -> NoReturn:
     pipeline_id = pipeline.pipeline_id
     tree = PipelineTree(pipeline)
     is_drawn = not as_json and is_shown(True)
-    tell = _teller(lambda text: None if as_json else print_line(console(stderr=True), text))
+    tell = _teller(approvals_only=as_json)
 
     def on_update(pipeline: Pipeline) -> None:
         tree.see(pipeline)
@@ -60,22 +60,27 @@ def show(pipeline: Pipeline, *, as_json: bool) -> None:
     console().print(PipelineTree(pipeline))
     for step in pipeline.steps:
         if step.status == "waiting_approval":
-            err = console(stderr=True)
-            print_line(err, f"{step.name} waits for somebody to say yes:")
-            print_line(err, f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
+            _ask(pipeline, step)
 
 
-def _teller(say: Callable[[str], None]) -> Callable[[Pipeline], None]:
-    """Where nothing can be drawn: a line for each change of a step."""
+def _ask(pipeline: Pipeline, step: PipelineStep) -> None:
+    err = console(stderr=True)
+    print_line(err, f"{step.name} waits for somebody to say yes:")
+    print_line(err, f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
+
+
+def _teller(*, approvals_only: bool) -> Callable[[Pipeline], None]:
+    """Where nothing can be drawn: a line for each change of a step; or what a person must do."""
     known: dict[str, str] = {}
 
     def tell(pipeline: Pipeline) -> None:
         for step in pipeline.steps:
             if known.get(step.name, "pending") != step.status:
-                words = [f"{step.name}: {step.status}", usd(step.cost_usd), step.error]
-                say("  ".join(word for word in words if word))
+                if not approvals_only:
+                    words = [f"{step.name}: {step.status}", usd(step.cost_usd), step.error]
+                    print_line(console(stderr=True), "  ".join(word for word in words if word))
                 if step.status == "waiting_approval":
-                    say(f"  forge pipelines approve {pipeline.pipeline_id} {step.name}")
+                    _ask(pipeline, step)
             known[step.name] = step.status
 
     return tell

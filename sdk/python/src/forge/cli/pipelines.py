@@ -15,6 +15,7 @@ from .options import (
     PipelineId,
     Wait,
     assignments,
+    finite,
     read_body,
     templates,
 )
@@ -25,7 +26,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Step = Annotated[str | None, typer.Argument(help="Where several wait.", show_default=False)]
 Note = Annotated[str | None, typer.Option(help="Kept with the decision.")]
-Budget = Annotated[float | None, typer.Option("--budget", min=0, help="In USD.")]
+Budget = Annotated[float | None, typer.Option("--budget", min=0, callback=finite, help="In USD.")]
 Gates = Annotated[
     list[str] | None,
     typer.Option(
@@ -115,12 +116,25 @@ def _set(body: dict[str, Any], path: str, value: object) -> None:
     step, _, rest = path.partition(".")
     if not rest:
         raise typer.BadParameter(f"{path!r} is not step.field", param_hint="'--set'")
-    own = next((each for each in body.get("steps", []) if each.get("name") == step), None)
-    target = own.setdefault("payload", {}) if own else body.setdefault("params", {})
-    *parents, last = rest.split(".") if own else path.split(".")
+    own = _own_step(body, step)
+    target = body if own is None else own
+    *parents, last = ["params", *path.split(".")] if own is None else ["payload", *rest.split(".")]
     for name in parents:
-        target = target.setdefault(name, {})
+        if target.get(name) is None:
+            target[name] = {}
+        target = target[name]
+        if not isinstance(target, dict):
+            raise typer.BadParameter(f"{path}: {name!r} has no fields", param_hint="'--set'")
     target[last] = value
+
+
+def _own_step(body: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """Of a file's steps: what in them is no step, the API refuses."""
+    steps = body.get("steps")
+    for each in steps if isinstance(steps, list) else []:
+        if isinstance(each, dict) and each.get("name") == name:
+            return each
+    return None
 
 
 def _after(client: Forge, pipeline: Pipeline, *, wait: bool, as_json: bool) -> None:

@@ -23,7 +23,7 @@ def path() -> Path:
 def read() -> SavedLogin | None:
     """Raises ForgeError for a file that isn't one."""
     try:
-        found = json.loads(path().read_text())
+        found = json.loads(path().read_text("utf-8-sig"))
         return SavedLogin(str(found["base_url"]), str(found["api_key"]))
     except FileNotFoundError:
         return None

@@ -14,6 +14,8 @@ from .submission_options import Payload, submission
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
+_TABLES = (".jsonl", ".csv", ".parquet")
+
 
 def finish(
     context: typer.Context,
@@ -25,8 +27,25 @@ def finish(
     as_json: bool,
 ) -> None:
     with client_of(context) as client:
+        if job_type == "audit":
+            body = {**body, **_located(client, body.get("dataset_uri"))}
         job = client.jobs.submit(job_type, body, idempotency_key=idempotency_key)
         after_submission(client, job, wait=wait, as_json=as_json)
+
+
+def _located(client: Forge, dataset: object) -> Json:
+    """An audit takes a URI: of a dataset's id, where its one table lies."""
+    if not isinstance(dataset, str) or "://" in dataset:
+        return {}
+    found = client.artifacts.get(dataset)
+    paths = [str(file.get("path")) for file in found.manifest.get("files") or []]
+    tables = [path for path in paths if path.endswith(_TABLES)]
+    if len(tables) != 1:
+        raise typer.BadParameter(
+            f"{dataset} has {len(tables)} tables: give the URI of one, below {found.uri}",
+            param_hint="'--dataset'",
+        )
+    return {"dataset_uri": f"{found.uri.rstrip('/')}/{tables[0]}"}
 
 
 def after_submission(client: Forge, job: Job, *, wait: bool, as_json: bool) -> None:
@@ -82,13 +101,12 @@ def generate(
 
 
 @submission(app, finish)
-def audit(
-    dataset: Annotated[str | None, typer.Option("--dataset", help="URI of a dataset.")] = None,
-) -> Payload:
+def audit(dataset: Dataset = None) -> Payload:
     """Score the rows of a dataset.
 
     \b
-    forge jobs submit audit --dataset forge://artifacts/datasets/ds_.../raw.jsonl
+    forge jobs submit audit --dataset ds_...
+    forge jobs submit audit --dataset s3://team-data/raw/questions.parquet
     """
     return {"dataset_uri": dataset}
 

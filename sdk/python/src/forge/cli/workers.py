@@ -1,5 +1,6 @@
 """`forge workers`."""
 
+import re
 from typing import Annotated, Any
 
 import typer
@@ -124,11 +125,14 @@ def _show_plan(found: BootstrapPlan, *, as_json: bool) -> None:
 
 
 def _target(text: str) -> tuple[str, str, int | None]:
-    user, at, rest = text.partition("@")
-    host, colon, port = rest.partition(":")
-    if not (user and at and host) or (colon and not port.isdigit()):
-        raise typer.BadParameter(f"{text!r} is not user@host", param_hint="'--ssh'")
-    return user, host, int(port) if port else None
+    # An address of IPv6 has colons of its own, so it stands in brackets.
+    found = re.fullmatch(r"([^@]+)@(?:\[([0-9A-Fa-f:.]+)\]|([^@:\[\]]+))(?::([0-9]{1,5}))?", text)
+    if not found:
+        raise typer.BadParameter(
+            f"{text!r} is not user@host, user@host:port or user@[IPv6]:port", param_hint="'--ssh'"
+        )
+    user, address, name, port = found.groups()
+    return user, address or name, int(port) if port else None
 
 
 @app.command()
