@@ -108,6 +108,8 @@ def _json_of(body: object) -> bytes:
     try:
         text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.encode()
+    except UnicodeEncodeError:
+        raise ForgeError("this can't be sent as JSON: a text in it is not valid UTF-8") from None
     except (TypeError, ValueError, RecursionError) as error:
         raise ForgeError(f"this can't be sent as JSON: {error}") from None
 
