@@ -125,7 +125,10 @@ const commands = {
   build: buildSdk,
   start: () => runBuilt("start.js"),
   demo: () => runBuilt("demo.js"),
-  bench: () => runBuilt("bench/bench.js"),
+  bench: () => {
+    buildSdk();
+    runBuilt("bench/bench.js");
+  },
   openapi: () => runBuilt("openapi/openapi.js"),
   simulate: () => runBuilt("simulate.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),

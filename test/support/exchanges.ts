@@ -1,5 +1,5 @@
-import { createServer, type IncomingMessage, type Server, request as send } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, type IncomingMessage, request as send } from "node:http";
+import { close, listen } from "./local-server";
 
 /** One request of a client, and what it was answered. Bodies are JSON where they are that; see Bytes. */
 export interface Exchange {
@@ -67,16 +67,6 @@ const UNANSWERED: Exchange = {
   request: { method: "?", path: "?", query: {}, headers: {} },
   answer: { status: 0, headers: {} },
 };
-
-export async function listen(server: Server): Promise<string> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-}
-
-export async function close(server: Server): Promise<void> {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
-}
 
 function collect(stream: IncomingMessage): () => Buffer {
   const chunks: Buffer[] = [];

@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
+import { addressOf, listen } from "./local-server";
 
 /**
  * What becomes of one request on its way through.
@@ -33,12 +34,12 @@ export class FaultyProxy {
 
   static async start(target: () => string): Promise<FaultyProxy> {
     const proxy = new FaultyProxy(target);
-    await new Promise<void>((resolve) => proxy.server.listen(0, "127.0.0.1", resolve));
+    await listen(proxy.server);
     return proxy;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+    return addressOf(this.server);
   }
 
   /** How many clients are connected. */

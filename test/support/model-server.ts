@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { addressOf, close, listen } from "./local-server";
 
 export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -22,16 +22,15 @@ export class ModelServer {
 
   static async start(name: string): Promise<ModelServer> {
     const model = new ModelServer(name);
-    await new Promise<void>((resolve) => model.server.listen(0, "127.0.0.1", resolve));
+    await listen(model.server);
     return model;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/v1`;
+    return `${addressOf(this.server)}/v1`;
   }
 
   async stop(): Promise<void> {
-    this.server.closeAllConnections();
-    await new Promise((resolve) => void this.server.close(resolve));
+    await close(this.server);
   }
 }

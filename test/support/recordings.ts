@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { bytesOf, close, type Exchange, listen, requestOf } from "./exchanges";
+import { bytesOf, type Exchange, requestOf } from "./exchanges";
+import { close, listen } from "./local-server";
 import type { Scenario, Variables } from "./sdk-contract";
 
 /** A scenario as a client and a server of one release have played it. */
