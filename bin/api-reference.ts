@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { manifestJsonSchemas } from "../core/manifest-json-schema";
+import { ARTIFACT_TYPES } from "../core/artifacts";
+import { manifestJsonSchema, manifestSchemaName } from "../core/manifest-json-schema";
 import type { OpenFiles } from "../infra/http/app";
 import type { OpenApiDocument } from "../infra/http/openapi";
+import { once } from "../infra/once";
 
 /** Only its files are wanted: importing it would keep a second copy of them in memory, parsed. */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));
@@ -11,18 +13,21 @@ const PAGE = join(__dirname, "api-reference");
 /** The manifests' schemas, for whoever validates one. */
 function schemaFiles(): OpenFiles {
   return Object.fromEntries(
-    Object.entries(manifestJsonSchemas()).map(([name, schema]) => [
-      `/docs/schemas/${name}`,
-      { contentType: "application/schema+json; charset=utf-8", content: JSON.stringify(schema) },
+    ARTIFACT_TYPES.map((type) => [
+      `/docs/schemas/${manifestSchemaName(type)}`,
+      {
+        contentType: "application/schema+json; charset=utf-8",
+        content: once(() => JSON.stringify(manifestJsonSchema(type))),
+      },
     ]),
   );
 }
 
 /** The page that shows the API, under /docs/: all of it from here, nothing from another server. */
-export function apiReference(document: OpenApiDocument): OpenFiles {
+export function apiReference(document: () => OpenApiDocument): OpenFiles {
   const file = (contentType: string, folder: string, name: string) => ({
     contentType: `${contentType}; charset=utf-8`,
-    content: readFileSync(join(folder, name)),
+    content: once(() => readFileSync(join(folder, name))),
   });
   const page = file("text/html", PAGE, "index.html");
   return {
@@ -34,7 +39,7 @@ export function apiReference(document: OpenApiDocument): OpenFiles {
     "/docs/swagger-ui-bundle.js": file("text/javascript", LIBRARY, "swagger-ui-bundle.js"),
     "/docs/openapi.json": {
       contentType: "application/json; charset=utf-8",
-      content: JSON.stringify(document),
+      content: once(() => JSON.stringify(document())),
     },
     ...schemaFiles(),
   };

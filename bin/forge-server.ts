@@ -11,6 +11,7 @@ import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
 import { isStoreAway } from "../infra/store/object-store";
 import { addBillingCommands } from "./billing-commands";
+import { keepHeapSmall } from "./memory";
 import { createServer, type Role } from "./server";
 
 function openContext(): Context {
@@ -61,6 +62,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
     await migrate(ctx.config.database.url);
     await requireStore(ctx);
     await service.start();
+    keepHeapSmall();
   } catch (error) {
     ctx.logger.fatal({ err: error }, "could not start");
     await service.stop();

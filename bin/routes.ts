@@ -4,6 +4,7 @@ import { type Api, createApi } from "../api";
 import type { Context } from "../infra/context";
 import { describeApi, type OpenApiDocument } from "../infra/http/openapi";
 import { type Route, route } from "../infra/http/route";
+import { once } from "../infra/once";
 
 /** The version of the HTTP API: a second major one would be another contract. */
 const API_VERSION = "1.0.0";
@@ -20,14 +21,22 @@ export interface Health {
   isReady(): Promise<boolean>;
 }
 
+interface Routes {
+  routes: Route[];
+  /** Of all of them; most processes are never asked for it. */
+  document: () => OpenApiDocument;
+}
+
 /** Every route that a server serves, the document of them among them. */
 export function allRoutes(
   api: Pick<Api, "routes">,
   bridge: Pick<AgentBridge, "routes">,
   health: Health,
-): Route[] {
+): Routes {
   const routes = [...api.routes, ...bridge.routes, ...healthRoutes(health)];
-  let document: OpenApiDocument | undefined;
+  const document = once(() =>
+    describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION }),
+  );
   routes.push(
     route({
       method: "GET",
@@ -39,19 +48,15 @@ export function allRoutes(
       answers: {
         200: { description: "OpenAPI 3.1", schema: z.record(z.string(), z.unknown()) },
       },
-      handle: async () => document,
+      handle: async () => document(),
     }),
   );
-  document = documentOf(routes);
-  return routes;
+  return { routes, document };
 }
-
-export const documentOf = (routes: Route[]): OpenApiDocument =>
-  describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION });
 
 /** The document as a server with these means would serve it; it is not started. */
 export const documentOfServer = (ctx: Context): OpenApiDocument =>
-  documentOf(allRoutes(createApi(ctx), createAgentBridge(ctx), { isReady: async () => true }));
+  allRoutes(createApi(ctx), createAgentBridge(ctx), { isReady: async () => true }).document();
 
 function healthRoutes(health: Health): Route[] {
   const ok = z.object({ ok: z.literal(true) });

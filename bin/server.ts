@@ -8,7 +8,7 @@ import { maybeOne } from "../infra/database/pool";
 import { createApp } from "../infra/http/app";
 import { type Part, Service } from "../infra/service";
 import { apiReference } from "./api-reference";
-import { allRoutes, documentOf } from "./routes";
+import { allRoutes } from "./routes";
 
 export type Role = "api" | "worker" | "all";
 
@@ -62,8 +62,8 @@ async function httpPart(
       () => false,
     );
   };
-  const routes = allRoutes(api, bridge, { isReady });
-  const app = await createApp(ctx, routes, apiReference(documentOf(routes)));
+  const { routes, document } = allRoutes(api, bridge, { isReady });
+  const app = await createApp(ctx, routes, apiReference(document));
   return {
     name: "http",
     async start() {

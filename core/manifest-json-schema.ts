@@ -1,16 +1,10 @@
 import { z } from "zod";
-import { ARTIFACT_TYPES, type ArtifactType } from "./artifacts";
+import type { ArtifactType } from "./artifacts";
 import { MANIFEST_SCHEMAS } from "./manifest-schema";
 
-const manifestSchemaName = (type: ArtifactType): string => `manifest-${type}.schema.json`;
+/** The file name under which a type's schema is published. */
+export const manifestSchemaName = (type: ArtifactType): string => `manifest-${type}.schema.json`;
 
-/** The JSON Schema (2020-12) of each type's manifest, by the file name under which it is published. */
-export function manifestJsonSchemas(): Record<string, unknown> {
-  return Object.fromEntries(
-    ARTIFACT_TYPES.map((type) => [
-      manifestSchemaName(type),
-      // As a reader should take it: fields may be added.
-      z.toJSONSchema(MANIFEST_SCHEMAS[type], { io: "input" }),
-    ]),
-  );
-}
+/** The JSON Schema (2020-12) of a type's manifest, as a reader should take it: fields may be added. */
+export const manifestJsonSchema = (type: ArtifactType): unknown =>
+  z.toJSONSchema(MANIFEST_SCHEMAS[type], { io: "input" });

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { documentOfServer } from "../../bin/routes";
-import { manifestJsonSchemas } from "../../core/manifest-json-schema";
+import { ARTIFACT_TYPES } from "../../core/artifacts";
+import { manifestJsonSchema, manifestSchemaName } from "../../core/manifest-json-schema";
 import { loadConfig } from "../../infra/config";
 import { closeContext, createContext } from "../../infra/context";
 import type { OpenApiDocument } from "../../infra/http/openapi";
@@ -29,7 +30,10 @@ async function main(flags: string[]): Promise<void> {
       "These changes break clients. If that is meant: npm run openapi -- --write --breaking",
     );
   }
-  const files = { [DOCUMENT]: now, ...inFolder("docs/schemas", manifestJsonSchemas()) };
+  const schemas = Object.fromEntries(
+    ARTIFACT_TYPES.map((type) => [manifestSchemaName(type), manifestJsonSchema(type)]),
+  );
+  const files = { [DOCUMENT]: now, ...inFolder("docs/schemas", schemas) };
   for (const [path, content] of Object.entries(files)) {
     refresh(path, `${JSON.stringify(content, null, 2)}\n`, flags);
   }

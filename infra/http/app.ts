@@ -35,8 +35,8 @@ declare module "fastify" {
   }
 }
 
-/** Files that anybody may read, by path. */
-export type OpenFiles = Record<string, { contentType: string; content: Buffer | string }>;
+/** Files that anybody may read, by path; made when they are first asked for. */
+export type OpenFiles = Record<string, { contentType: string; content: () => Buffer | string }>;
 
 /** Of an answer that is no page: whatever is in it, no browser makes one of it. */
 const NO_PAGE = {
@@ -128,7 +128,7 @@ export async function createApp(
     await pages.register(helmet, FOR_PAGES);
     for (const [path, file] of Object.entries(openFiles)) {
       pages.get(path, { config: { open: true, page: true } }, async (_request, reply) =>
-        reply.type(file.contentType).header("cache-control", "no-cache").send(file.content),
+        reply.type(file.contentType).header("cache-control", "no-cache").send(file.content()),
       );
     }
   });
