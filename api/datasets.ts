@@ -10,6 +10,7 @@ import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/datas
 import { createOnce } from "../infra/http/idempotency";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
+import { keptOpen } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
 import { putJson } from "../infra/store/object-store";
 import { lettingGo } from "../infra/streamed-memory";
@@ -69,7 +70,13 @@ export function datasetRoutes(ctx: Context): Route[] {
         try {
           const contentType = mediaTypeOf(request);
           const checksum = headers["X-Checksum-Sha256"];
-          const file = await ingest(ctx.store, prefix, contentType, lettingGo(body), checksum);
+          const file = await ingest(
+            ctx.store,
+            prefix,
+            contentType,
+            lettingGo(keptOpen(body)),
+            checksum,
+          );
           return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
         } finally {
           // Of one that was registered nothing is dropped.

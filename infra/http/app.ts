@@ -14,6 +14,7 @@ import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
 import { KeyLookup } from "./key-lookup";
+import { lingerOnClose } from "./lingering-close";
 import { authenticate, type Principal } from "./principal";
 import { RateLimiter } from "./rate-limit";
 import { lazyChild } from "./request-log";
@@ -98,6 +99,7 @@ export async function createApp(
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(request, routes, reply);
   });
+  lingerOnClose(app.server);
   app.server.on("checkExpectation", (message: IncomingMessage, answer: ServerResponse) => {
     // Whoever expects what nobody knows is served as if he did not.
     delete message.headers.expect;

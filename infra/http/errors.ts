@@ -6,6 +6,7 @@ import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
 import { isAway, isBadValue, isLockTimeout } from "../database/errors";
 import { newId } from "../ids";
 import { isStoreAway } from "../store/object-store";
+import { closeLingering, isBodyPending } from "./lingering-close";
 import { fromZod } from "./validation";
 
 const RETRY_AFTER_S = 2;
@@ -29,8 +30,8 @@ export function sendError(
   reply.header("x-request-id", request.id);
   const isPassing = refusal.status === 503 || refusal.status === 429;
   if (isPassing && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
-  // The rest of a body that nobody reads would be taken for the next request.
-  if (refusal.status === 413 || refusal.status === 408) reply.header("connection", "close");
+  // Tells a client that is still sending to stop; the rest is read for a while (lingering-close.ts).
+  if (isBodyPending(request)) reply.header("connection", "close");
   reply.code(refusal.status);
   if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));
   else reply.type("application/json").send(asError(refusal, request.id));
@@ -38,17 +39,21 @@ export function sendError(
 
 /** The answer to bytes that are no HTTP request, or that never became one in time. */
 export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
-  if (socket.writable && error.code !== "ECONNRESET") {
-    const refusal = fromParser(error.code);
-    const requestId = newId("req");
-    const body = JSON.stringify(asError(refusal, requestId));
-    socket.write(
-      `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json\r\n` +
-        `X-Request-Id: ${requestId}\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-    );
+  // Each piece that a refused client still sends is another error.
+  if (socket.writableEnded) return;
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
   }
-  socket.destroySoon();
+  const refusal = fromParser(error.code);
+  const requestId = newId("req");
+  const body = JSON.stringify(asError(refusal, requestId));
+  socket.write(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json\r\n` +
+      `X-Request-Id: ${requestId}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  closeLingering(socket);
 }
 
 function asError(refusal: ForgeError, requestId: string) {

@@ -121,7 +121,11 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
       body.unpipe(limit);
       fail(error);
     });
-    outgoing.once("close", () => body.unpipe(limit));
+    outgoing.once("close", () => {
+      body.unpipe(limit);
+      // A server may have answered before it has read all; the client is still sending.
+      body.resume();
+    });
     body.pipe(limit).pipe(outgoing);
   });
 }

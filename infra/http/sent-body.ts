@@ -32,7 +32,7 @@ export async function* sentBytes(
 ): AsyncGenerator<Buffer> {
   let passed = 0;
   if (body instanceof Readable) {
-    for await (const chunk of lettingGo(body)) {
+    for await (const chunk of lettingGo(keptOpen(body))) {
       const start = Math.max(0, skipped - passed);
       passed += chunk.length;
       if (length !== undefined && passed > length) throw mismatch(length);
@@ -41,6 +41,10 @@ export async function* sentBytes(
   }
   if (length !== undefined && passed < length) throw mismatch(length);
 }
+
+/** To read of a request's body: leaving it early, which destroys any other stream, keeps the connection. */
+export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
+  body.iterator({ destroyOnReturn: false });
 
 const mismatch = (length: number): InvalidRequest =>
   new InvalidRequest(`the body does not have the ${length} bytes of its range`, "Content-Range");

@@ -1,10 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ForgeError } from "../../core/errors";
 import { sendError } from "./errors";
+import { dropRest, isBodyPending } from "./lingering-close";
 import { routeOf } from "./routing";
-
-/** For so long the rest of a body is read that nobody wants, so that the answer reaches its client. */
-const REST_MS = 500;
 
 const SWEEP_MS = 250;
 
@@ -50,7 +48,7 @@ export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
   });
   app.addHook("onResponse", (request, _reply, done) => {
     awaited.delete(request);
-    dropRest(request);
+    if (isBodyPending(request) && !request.raw.socket.writableEnded) dropRest(request.raw);
     done();
   });
   app.addHook("onRequestAbort", (request, done) => {
@@ -60,14 +58,3 @@ export function limitSlowBodies(app: FastifyInstance, timeoutS: number): void {
 }
 
 const isStreamed = (request: FastifyRequest): boolean => routeOf(request)?.stream !== undefined;
-
-/**
- * Ends a request that was answered before its body was there: whoever sends on, or never, is hung up on,
- * and whoever still reads the body hears of it.
- */
-function dropRest({ raw }: FastifyRequest): void {
-  if (raw.complete) return;
-  setTimeout(() => {
-    if (!raw.complete) raw.destroy(new Error("the request was answered before its body came"));
-  }, REST_MS).unref();
-}

@@ -1,0 +1,86 @@
+import type { IncomingMessage, Server } from "node:http";
+import type { Socket } from "node:net";
+
+/** The bounds of what is read of a request that was already answered: bytes, silence, and time in all. */
+const MAX_BYTES = 64 * 1024 * 1024;
+const QUIET_MS = 2_000;
+const MAX_MS = 30_000;
+const LOOK_MS = 50;
+
+/** True while bytes of the request's body may still arrive. */
+export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
+  const { "content-length": length, "transfer-encoding": encoding } = raw.headers;
+  const hasBody = encoding !== undefined || (length !== undefined && length !== "0");
+  return hasBody && !raw.complete;
+}
+
+/**
+ * Has a server close connections as nginx's `lingering_close` does. Node destroys the socket once the answer is
+ * written; where the client is still sending, the kernel then resets the connection, and the client sees a
+ * broken pipe in place of the answer.
+ */
+export function lingerOnClose(server: Server): void {
+  const latest = new WeakMap<Socket, IncomingMessage>();
+  server.on("request", (raw: IncomingMessage) => latest.set(raw.socket, raw));
+  server.on("connection", (socket: Socket) => {
+    const destroySoon = socket.destroySoon.bind(socket);
+    socket.destroySoon = () => {
+      const raw = latest.get(socket);
+      if (!raw || !isBodyPending({ raw })) return destroySoon();
+      socket.end();
+      dropRest(raw);
+    };
+  });
+}
+
+/** Ends our side of a connection on which no request came about. */
+export function closeLingering(socket: Socket): void {
+  socket.end();
+  readOn(socket, { isDone: () => false, onEnd: () => socket.destroy() });
+}
+
+/**
+ * Reads the rest of a body whose request was answered. Where the connection is kept, the next request follows
+ * it. At a bound, or where the client leaves, whoever still reads the body gets an error: Node itself tells
+ * only of requests without an answer.
+ */
+export function dropRest(raw: IncomingMessage): void {
+  raw.resume();
+  readOn(raw.socket, {
+    isDone: () => raw.complete && !raw.socket.writableEnded,
+    onEnd: () => {
+      if (raw.complete) raw.socket.destroy();
+      else raw.destroy(new Error("the request was answered before its body came"));
+    },
+  });
+}
+
+interface Reading {
+  isDone(): boolean;
+  /** At a bound, and when the client has gone. */
+  onEnd(): void;
+}
+
+function readOn(socket: Socket, { isDone, onEnd }: Reading): void {
+  const started = { bytes: socket.bytesRead, ms: performance.now() };
+  let last = started;
+  const look = setInterval(() => {
+    const now = { bytes: socket.bytesRead, ms: performance.now() };
+    if (now.bytes > last.bytes) last = now;
+    const isOver =
+      now.bytes - started.bytes > MAX_BYTES ||
+      now.ms - last.ms > QUIET_MS ||
+      now.ms - started.ms > MAX_MS;
+    if (isOver) onEnd();
+    if (isOver || isDone()) stop();
+  }, LOOK_MS).unref();
+  const stop = (): void => {
+    clearInterval(look);
+    socket.off("close", onClose);
+  };
+  const onClose = (): void => {
+    stop();
+    onEnd();
+  };
+  socket.once("close", onClose);
+}
