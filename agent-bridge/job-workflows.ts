@@ -1,8 +1,9 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import { JOB_WORKFLOW, type JobWorkflowInput } from "../core/job-workflow";
+import { isFinal } from "../core/states";
 import { attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
-import type { JobRow } from "../infra/database/jobs";
+import { findJob, type JobRow } from "../infra/database/jobs";
 import { searchAttributeKeys } from "../infra/temporal";
 
 type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
@@ -49,9 +50,12 @@ export async function reconcileWorkflow(
   latestAttempt: number,
 ): Promise<boolean> {
   const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(job.job_id));
-  const awaited = await awaitedAttempts(() => handle.describe());
-  if (awaited === undefined) {
-    ctx.logger.warn({ job_id: job.job_id }, "its workflow is gone; starting it again");
+  const { status, awaited } = await describeWorkflow(() => handle.describe());
+  if (status !== "RUNNING") {
+    // The caller's row may be older than the job's end, which the workflow waits for before it closes.
+    const now = await findJob(ctx.pool, job.job_id, null);
+    if (now && isFinal(now.status) && status === now.status.toUpperCase()) return false;
+    ctx.logger.warn({ job_id: job.job_id, status }, "its workflow is gone; starting it again");
     await startJobWorkflow(ctx, job, "again");
     return false;
   }
@@ -69,13 +73,8 @@ export async function findWorkflowStatus(
   { temporal }: Context,
   jobId: string,
 ): Promise<string | undefined> {
-  try {
-    const { status } = await temporal.workflow.getHandle(jobWorkflowId(jobId)).describe();
-    return status.name;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  }
+  const handle = temporal.workflow.getHandle(jobWorkflowId(jobId));
+  return (await describeWorkflow(() => handle.describe())).status;
 }
 
 interface Described {
@@ -83,16 +82,18 @@ interface Described {
   raw: { pendingActivities?: { activityId?: string | null }[] | null };
 }
 
-/** The attempts that a running workflow waits for; undefined when it is closed or never was. */
-async function awaitedAttempts(describe: () => Promise<Described>): Promise<number[] | undefined> {
+/** A workflow's status, undefined where there is none, and the attempts that it waits for. */
+async function describeWorkflow(
+  describe: () => Promise<Described>,
+): Promise<{ status: string | undefined; awaited: number[] }> {
   try {
     const { status, raw } = await describe();
-    if (status.name !== "RUNNING") return undefined;
-    return (raw.pendingActivities ?? [])
+    const awaited = (raw.pendingActivities ?? [])
       .map(({ activityId }) => attemptOfActivityId(activityId ?? ""))
       .filter((attempt) => attempt !== undefined);
+    return { status: status.name, awaited };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    if (error instanceof WorkflowNotFoundError) return { status: undefined, awaited: [] };
     throw error;
   }
 }

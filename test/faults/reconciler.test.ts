@@ -1,5 +1,7 @@
+import { reconcileWorkflow } from "../../agent-bridge/job-workflows";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
+import { findJob } from "../../infra/database/jobs";
 import { all, execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -10,7 +12,7 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" });
+  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" }, { own: ["temporal"] });
   worker = await forge.worker("w");
   worker.beat();
 });
@@ -93,6 +95,19 @@ test("a workflow that is an attempt behind the database catches up", async () =>
   expect((await worker.complete({ ...handed, attempt: 2 })).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 2 });
   await forge.proveInvariants();
+});
+
+test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  const before = await findJob(forge.ctx.pool, job_id, null);
+  if (!before) throw new Error("the job is there");
+  await worker.complete(handed);
+  await untilEnded(forge.user, job_id);
+  await forge.proveInvariants();
+  const { runId } = await workflowOf(job_id).describe();
+  await reconcileWorkflow(forge.ctx, before, 1);
+  expect((await workflowOf(job_id).describe()).runId).toBe(runId);
 });
 
 test("an outcome whose debt was lost is delivered all the same", async () => {
