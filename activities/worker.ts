@@ -70,7 +70,7 @@ export class TemporalWorkerPart implements Part {
   }
 
   private async runOnce(onRunning: () => void): Promise<void> {
-    const { address, namespace, taskQueue } = this.ctx.config.temporal;
+    const { address, namespace, taskQueue, stickyS } = this.ctx.config.temporal;
     const { NativeConnection, Worker } = await loadTemporal();
     await registerSearchAttributes(this.ctx.temporal);
     const connection = await NativeConnection.connect({ address });
@@ -86,6 +86,7 @@ export class TemporalWorkerPart implements Part {
         ...common,
         taskQueue,
         workflowBundle: { codePath: this.workflowBundlePath },
+        stickyQueueScheduleToStartTimeout: `${stickyS}s`,
         maxConcurrentActivityTaskExecutions: 50,
         maxConcurrentLocalActivityExecutions: 50,
       });

@@ -16,8 +16,6 @@ import type { Part } from "../infra/service";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
 
 const SWEEP_MS = 1_000;
-/** Longer than a call may take, so that no two processes nudge for one debt at once. */
-const LEASE_S = 10;
 const BATCH = 20;
 
 /**
@@ -52,7 +50,12 @@ export class DeploymentStarter implements Part {
   /** Right after the commit. Under load the sweep does it. */
   private readonly onDeployment = (deploymentId: string): void => {
     if (this.inFlight.size >= BATCH) return;
-    const done: Promise<void> = claimNudges(this.ctx.pool, LEASE_S, 1, deploymentId)
+    const done: Promise<void> = claimNudges(
+      this.ctx.pool,
+      this.ctx.config.outbox.leaseS,
+      1,
+      deploymentId,
+    )
       .then((due) => this.nudgeAll(due))
       .catch(() => undefined)
       .finally(() => this.inFlight.delete(done));
@@ -64,7 +67,7 @@ export class DeploymentStarter implements Part {
     if (!(await isAnyDeployed(this.ctx.pool))) return;
     await endOverdueStops(this.ctx.pool, this.ctx.config.deployments.stopGraceS);
     await askToGrow(this.ctx.pool);
-    await this.nudgeAll(await claimNudges(this.ctx.pool, LEASE_S, BATCH));
+    await this.nudgeAll(await claimNudges(this.ctx.pool, this.ctx.config.outbox.leaseS, BATCH));
   }
 
   private async nudgeAll(due: Nudge[]): Promise<void> {

@@ -93,8 +93,10 @@ export class FleetMonitor implements Part {
   private async declareDead({ id: workerId, seq }: Counted): Promise<void> {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
+      const { firstLeaseS: leaseS } = this.ctx.config.outbox;
       const { lost, deployments } = await transaction(this.ctx.pool, async (db) => {
-        const { lost } = await loseHeldAttempt(db, workerId, reason, async () => true);
+        const losing = { workerId, reason, leaseS };
+        const { lost } = await loseHeldAttempt(db, losing, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
         if (lost) await strikeWorker(db, workerId);
@@ -131,6 +133,7 @@ export class FleetMonitor implements Part {
       const outcome = await concludeAttempt(db, job, held, {
         outcome: "timeout",
         error: `attempt ${attempt} ran past its ${job.timeout_s} s`,
+        leaseS: this.ctx.config.outbox.firstLeaseS,
       });
       await releaseWorker(db, workerId);
       if (outcome === "timeout") await strikeWorker(db, workerId);

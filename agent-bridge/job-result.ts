@@ -94,7 +94,9 @@ export function jobResultRoute(ctx: Context): Route {
     },
     async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
-      const accepted = await transaction(ctx.pool, (db) => accept(db, given, principal));
+      const accepted = await transaction(ctx.pool, (db) =>
+        accept(db, given, principal, ctx.config.outbox.firstLeaseS),
+      );
       if (accepted) {
         ctx.signals.emit("outbox", accepted);
         request.log.info(
@@ -117,6 +119,7 @@ async function accept(
   db: Queryable,
   given: JobResult,
   principal: Principal,
+  leaseS: number,
 ): Promise<{ jobId: string; attempt: number } | undefined> {
   const { worker_id: workerId, job_id: jobId } = given;
   const job = await lockJob(db, jobId);
@@ -132,7 +135,11 @@ async function accept(
   if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
   if (attempt?.state !== "running") throw staleAttempt(given, attempt);
   const ending = await endingOf(db, given, job, attempt);
-  const outcome = await concludeAttempt(db, job, attempt, { ...ending, resultDigest: digest });
+  const outcome = await concludeAttempt(db, job, attempt, {
+    ...ending,
+    resultDigest: digest,
+    leaseS,
+  });
   await releaseWorker(db, workerId);
   if (outcome === "completed") await forgiveWorker(db, workerId);
   if (outcome === "failed") await strikeWorker(db, workerId);

@@ -16,8 +16,6 @@ import { isRefused } from "../infra/temporal";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
 
 const SWEEP_MS = 1_000;
-/** Longer than a call may take, so that no two processes wake one workflow at once. */
-const LEASE_S = 10;
 const BATCH = 20;
 const MAX_BACKOFF_S = 10;
 
@@ -65,7 +63,7 @@ export class PipelineStarter implements Part {
 
   private async tellAll(): Promise<void> {
     for (;;) {
-      const owed = await claimOwed(this.ctx.pool, LEASE_S, BATCH);
+      const owed = await claimOwed(this.ctx.pool, this.ctx.config.outbox.leaseS, BATCH);
       await Promise.all(owed.map((pipeline) => this.tell(pipeline)));
       if (owed.length < BATCH) return;
     }

@@ -113,8 +113,7 @@ async function register(
   const { status, lost } = await transaction(ctx.pool, async (db) => {
     const { lost, keeps } = await loseHeldAttempt(
       db,
-      workerId,
-      "its worker started again",
+      { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
       async (held) => {
         const known = await lockWorker(db, workerId);
         const isOwner = known?.user_id === principal.userId;

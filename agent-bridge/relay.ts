@@ -23,8 +23,6 @@ const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
 /** A new job's hand-out goes first: the worker waits for it, while nobody waits for the workflow. */
 const START_DELAY_MS = 25;
-/** Longer than a call may take, so that no two processes pay one debt at once. */
-const LEASE_S = 10;
 /** Most calls at once, and most rows claimed at once: a row must not outwait its lease. */
 const CONCURRENCY = 20;
 const MAX_BACKOFF_S = 10;
@@ -76,7 +74,7 @@ export class Relay implements Part {
     while (!this.isDown()) {
       const debts = await claimDebts(
         this.ctx.pool,
-        LEASE_S,
+        this.ctx.config.outbox.leaseS,
         this.downUntilMs > 0 ? 1 : CONCURRENCY,
       );
       if (debts.length === 0) return;

@@ -19,7 +19,6 @@ import { idempotencyHeader } from "../infra/http/openapi";
 import { type Route, route } from "../infra/http/route";
 import { fieldsAt, withHints } from "../infra/http/validation";
 import { newId } from "../infra/ids";
-import { ASK_LEASE_S } from "../infra/pipelines/cancel-pipeline";
 import { ownStoreOf } from "../infra/store/open-store";
 import { checkNames } from "../infra/submissions/new-job";
 import { pipelineSchema } from "./present-pipeline";
@@ -110,7 +109,7 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
             createdBy: principal.keyName,
             rateCard,
             requestId: request.id,
-            leaseS: ASK_LEASE_S,
+            leaseS: ctx.config.outbox.firstLeaseS,
           });
           return await showPipeline(db, row, await listSteps(db, [pipelineId]));
         },

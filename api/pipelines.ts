@@ -174,7 +174,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
           content: [id, body],
           create: async (db) => {
             const before = await requirePipeline(db, id, viewer);
-            const again = await resumePipeline(db, id, viewer, body);
+            const again = await resumePipeline(db, id, viewer, body, ctx.config.outbox.firstLeaseS);
             if (body.budget_usd !== undefined) {
               const after = { ...before, budget_usd: body.budget_usd };
               await recordPipelineBudget(db, before, after, principal);

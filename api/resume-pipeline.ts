@@ -8,7 +8,6 @@ import { askWorkflow, lockPipeline, openRun, type PipelineRow } from "../infra/d
 import type { Queryable } from "../infra/database/pool";
 import { judgeAgain, replaceBar, replaceGate, resetSteps } from "../infra/database/step-changes";
 import type { Viewer } from "../infra/database/viewer";
-import { ASK_LEASE_S } from "../infra/pipelines/cancel-pipeline";
 
 export interface Resumption {
   /** Do this step and all after it again, also where they have completed. */
@@ -29,6 +28,7 @@ export async function resumePipeline(
   pipelineId: string,
   viewer: Viewer,
   { from, budget_usd: budgetUsd, gates }: Resumption,
+  leaseS: number,
 ): Promise<string[]> {
   const pipeline = await lockPipeline(db, pipelineId, viewer);
   if (!pipeline) throw new NotFound("pipeline", pipelineId);
@@ -57,7 +57,7 @@ export async function resumePipeline(
   const fresh = from === undefined ? [] : [...downstreamOf(from, steps)];
   await resetSteps(db, pipelineId, reset, fresh);
   for (const name of kept) await judgeAgain(db, pipelineId, name);
-  await askWorkflow(db, pipelineId, ASK_LEASE_S);
+  await askWorkflow(db, pipelineId, leaseS);
   return again;
 }
 

@@ -11,9 +11,6 @@ import type { AnyCall } from "../infra/http/route";
 import { checkNames, newJob } from "../infra/submissions/new-job";
 import { type Job, presentJob } from "./present-job";
 
-/** For how long the accepting process alone may start a job's workflow, in seconds. */
-const START_LEASE_S = 5;
-
 interface Request {
   type: JobType;
   submission: Submission;
@@ -51,7 +48,7 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
         ...job,
         warnings: [...warnings, ...(told ?? [])],
         retriedFrom: asked.retriedFrom ?? null,
-        leaseS: START_LEASE_S,
+        leaseS: ctx.config.outbox.firstLeaseS,
       });
       if (!row) throw new Error(`${job.jobId} is there already`);
       return presentJob(row);

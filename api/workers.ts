@@ -145,7 +145,9 @@ export async function requireWorker(
 
 async function decommission(ctx: Context, workerId: string): Promise<void> {
   const { lost, keyId, deployments } = await transaction(ctx.pool, async (db) => {
-    const { lost } = await loseHeldAttempt(db, workerId, "it was decommissioned", async () => true);
+    const { firstLeaseS: leaseS } = ctx.config.outbox;
+    const losing = { workerId, reason: "it was decommissioned", leaseS };
+    const { lost } = await loseHeldAttempt(db, losing, async () => true);
     await lockWorkerHolding(db, workerId, undefined);
     // Read under its lock: a bootstrap may be about to make another key.
     const keyId = (await lockWorker(db, workerId))?.bootstrap_key_id ?? null;

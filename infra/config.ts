@@ -79,6 +79,15 @@ const variables = {
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
+  FORGE_OUTBOX_LEASE_S: seconds(10).describe(
+    "what a process that tells Temporal has claimed for longer, another tells, in seconds; longer than a call",
+  ),
+  FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
+    "what the process that decided something has not told Temporal for longer, any process tells, in seconds",
+  ),
+  FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
+    "a workflow's task that its worker has not taken for longer goes to any worker, in seconds",
+  ),
   FORGE_TRAIN_NEEDS_GPU: flag(true).describe("whether train jobs run on GPU workers only"),
   FORGE_DEFAULT_TEACHER: z
     .string()
@@ -198,6 +207,7 @@ const schema = z.object(variables).transform((env, context) => ({
     address: env.TEMPORAL_ADDRESS,
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,
+    stickyS: env.FORGE_TEMPORAL_STICKY_S,
   },
   fleet: {
     heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
@@ -220,6 +230,7 @@ const schema = z.object(variables).transform((env, context) => ({
     cacheBytes: env.FORGE_PREVIEW_CACHE_BYTES,
     timeoutMs: env.FORGE_PREVIEW_TIMEOUT_S * 1000,
   },
+  outbox: { leaseS: env.FORGE_OUTBOX_LEASE_S, firstLeaseS: env.FORGE_OUTBOX_FIRST_LEASE_S },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));
 

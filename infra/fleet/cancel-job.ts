@@ -28,8 +28,9 @@ export async function cancelJob(
   jobId: string,
   viewer: Viewer,
 ): Promise<Cancelling["answer"]> {
-  const { cancelGraceS } = ctx.config.jobs;
-  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, cancelGraceS));
+  const { jobs, outbox } = ctx.config;
+  const limits = { graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
+  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, limits));
   if (done.answer === "ended") {
     if (done.owed) ctx.signals.emit("outbox", done.owed);
     // A worker may be free by it.
@@ -42,7 +43,7 @@ async function cancel(
   db: Queryable,
   jobId: string,
   viewer: Viewer,
-  graceS: number,
+  { graceS, leaseS }: { graceS: number; leaseS: number },
 ): Promise<Cancelling> {
   const job = await lockJob(db, jobId);
   if (!job || (viewer !== null && job.user_id !== viewer)) return { answer: "unknown" };
@@ -63,6 +64,7 @@ async function cancel(
   await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
     outcome: "cancelled",
     error: "cancelled before a worker had it",
+    leaseS,
   });
   if (attempt.worker_id !== null) {
     await lockWorker(db, attempt.worker_id);

@@ -3,9 +3,6 @@ import { type AttemptEnding, type AttemptRow, endAttempt } from "../database/att
 import { failJob, type JobRow, returnToPending } from "../database/jobs";
 import type { Queryable } from "../database/pool";
 
-/** For how long the process that ended an attempt alone may tell Temporal, in seconds. */
-const OUTCOME_LEASE_S = 5;
-
 export type Conclusion = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
 
 /**
@@ -17,14 +14,14 @@ export async function concludeAttempt(
   db: Queryable,
   job: JobRow,
   attempt: AttemptRow,
-  how: Conclusion,
+  { leaseS, ...how }: Conclusion & { leaseS: number },
 ): Promise<Outcome> {
   const ending = job.cancel_requested_at === null ? how : cancelled(attempt, how);
   await endAttempt(db, {
     ...ending,
     jobId: job.job_id,
     attempt: attempt.attempt,
-    leaseS: OUTCOME_LEASE_S,
+    leaseS,
   });
   switch (ending.outcome) {
     case "timeout":

@@ -34,8 +34,7 @@ export async function lockWorkerHolding(
  */
 export async function loseHeldAttempt(
   db: Queryable,
-  workerId: string,
-  reason: string,
+  { workerId, reason, leaseS }: { workerId: string; reason: string; leaseS: number },
   decide: (held: AttemptRow) => Promise<boolean>,
 ): Promise<{ lost?: AttemptRow; keeps?: string }> {
   const seen = await findHeldAttempt(db, workerId);
@@ -52,6 +51,7 @@ export async function loseHeldAttempt(
   await concludeAttempt(db, job, held, {
     outcome: "worker_lost",
     error: `attempt ${held.attempt} on worker ${workerId} was lost: ${reason}`,
+    leaseS,
   });
   return { lost: held };
 }

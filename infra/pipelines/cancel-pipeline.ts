@@ -10,9 +10,6 @@ import { transaction } from "../database/transaction";
 import type { Viewer } from "../database/viewer";
 import { cancelJob } from "../fleet/cancel-job";
 
-/** For how long the process that changed a pipeline alone may wake its workflow, in seconds. */
-export const ASK_LEASE_S = 5;
-
 /**
  * From now on no step of it is begun, and the jobs under way are cancelled as their user would. Its
  * workflow follows: it does the same once more, should this process end in between.
@@ -27,7 +24,7 @@ export async function cancelPipeline(
     if (!pipeline) return "unknown";
     if (isOver(pipeline.status)) return "over";
     await requestPipelineCancel(db, pipelineId);
-    await askWorkflow(db, pipelineId, ASK_LEASE_S);
+    await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
     return "requested";
   });
   if (answer !== "requested") return answer;

@@ -7,7 +7,6 @@ import type { Queryable } from "../database/pool";
 import { type Decision, decideStep as decide } from "../database/step-changes";
 import { transaction } from "../database/transaction";
 import type { Viewer } from "../database/viewer";
-import { ASK_LEASE_S } from "./cancel-pipeline";
 
 /**
  * Writes somebody's word on a step that waits for it. The same word again is no fault.
@@ -26,7 +25,7 @@ export async function decideStep(
     if (!pipeline) throw new NotFound("pipeline", pipelineId);
     const name = await nameStep(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {
-      await askWorkflow(db, pipelineId, ASK_LEASE_S);
+      await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
     }
     return name;
   });
