@@ -129,7 +129,14 @@ step_requirements() {
   handlers=./repository/compute
   # Without a GPU the worker does what needs no PyTorch; its build with CUDA is 3 GB to fetch.
   if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
+  wanted="$(git -C repository rev-parse HEAD) $handlers"
+  if [ "$(cat venv/.forge-installed 2>/dev/null)" = "$wanted" ]; then
+    say "agent and handlers are there"
+    return
+  fi
+  rm -f venv/.forge-installed
   venv/bin/python -m pip install --disable-pip-version-check "$handlers" ./repository/agent
+  say "$wanted" >venv/.forge-installed
 }
 
 # The key comes by standard input, and is in no process list and no log.
