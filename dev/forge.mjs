@@ -134,7 +134,7 @@ const commands = {
   "check-invariants": () => runBuilt("check-invariants.js"),
   test: () => {
     buildSdk();
-    runBuilt("test.js");
+    runBuilt("test/main.js");
   },
 };
 

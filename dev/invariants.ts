@@ -24,13 +24,21 @@ interface World {
   store: ObjectStore;
 }
 
+/** Reads and calls under way at once. */
+const AT_ONCE = 16;
+
 /**
  * Proves the invariants of design.md on a database at rest: no job is under way, but for one that waits
  * to place a live deployment again.
  *
+ * @param closed ids of workflows that were seen to have closed as their jobs ended, which never changes;
+ *   a caller that keeps it has only those compared that have closed since.
  * @returns one line for each violation; none is the proof.
  */
-export async function checkInvariants(world: World): Promise<string[]> {
+export async function checkInvariants(
+  world: World,
+  closed: Set<string> = new Set(),
+): Promise<string[]> {
   const found: string[] = [];
   for (const [name, sql] of Object.entries({ ...IMPOSSIBLE, ...IMPOSSIBLE_DEPLOYMENTS })) {
     for (const row of await all(world.pool, sql)) found.push(`${name}: ${JSON.stringify(row)}`);
@@ -38,7 +46,7 @@ export async function checkInvariants(world: World): Promise<string[]> {
   found.push(...(await recomputeBills(world)));
   found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareFiles(world)));
-  found.push(...(await compareWithTemporal(world)));
+  found.push(...(await compareWithTemporal(world, closed)));
   found.push(...(await compareDeployments(world.pool, world.temporal)));
   return found;
 }
@@ -158,25 +166,27 @@ async function compareFiles({ pool, store }: World): Promise<string[]> {
      from jobs j join artifacts a using (job_id) where j.status = 'completed'`,
   );
   const read = async (key: string): Promise<unknown> => JSON.parse(await text(store.read(key)));
-  const found: string[] = [];
-  for (const row of rows) {
+  const ofArtifacts = await inParallel(rows, async (row) => {
+    if (row.deleted_at !== null) return [];
     const prefix = artifactPrefix(row.job_type, row.artifact_id);
     const manifest = await read(`${prefix}manifest.json`).catch(() => undefined);
-    if (row.deleted_at === null && !isDeepStrictEqual(manifest, row.manifest)) {
+    const found: string[] = [];
+    if (!isDeepStrictEqual(manifest, row.manifest)) {
       found.push(`I3 manifest.json differs from the registry: ${row.job_id}`);
     }
-    if (row.deleted_at === null && !(await hasItsFiles(store, prefix, row.manifest))) {
+    if (!(await hasItsFiles(store, prefix, row.manifest))) {
       found.push(`I3 the files are not those that the manifest names: ${row.job_id}`);
     }
-  }
+    return found;
+  });
   const records = await all<BillingRow>(pool, "select * from billing_records");
-  for (const record of records) {
+  const ofRecords = await inParallel(records, async (record) => {
     const file = await read(billingRecordKey(record.user_id, record.job_id)).catch(() => undefined);
-    if (!isDeepStrictEqual(file, presentBillingRecord(record))) {
-      found.push(`I2 the billing file differs from its row: ${record.job_id}`);
-    }
-  }
-  return found;
+    return isDeepStrictEqual(file, presentBillingRecord(record))
+      ? []
+      : [`I2 the billing file differs from its row: ${record.job_id}`];
+  });
+  return [...ofArtifacts, ...ofRecords];
 }
 
 /** By name and size; that the bytes are the same, `forge artifacts verify` proves. */
@@ -191,21 +201,37 @@ async function hasItsFiles(
 }
 
 /** I6: every workflow's end agrees with its job's, within 60 s. */
-async function compareWithTemporal({ pool, temporal }: World): Promise<string[]> {
+async function compareWithTemporal(
+  { pool, temporal }: World,
+  closed: Set<string>,
+): Promise<string[]> {
   const jobs = await all<{ job_id: string; status: string }>(
     pool,
     "select job_id, status from jobs where status in ('completed', 'failed')",
   );
-  const found: string[] = [];
-  for (const { job_id, status } of jobs) {
+  const open = jobs.filter(({ job_id: id }) => !closed.has(jobWorkflowId(id)));
+  return await inParallel(open, async ({ job_id, status }) => {
+    const id = jobWorkflowId(job_id);
     const expected = status === "completed" ? "COMPLETED" : "FAILED";
-    const agrees = async (): Promise<boolean> => {
-      const handle = temporal.workflow.getHandle(jobWorkflowId(job_id));
-      return (await handle.describe()).status.name === expected;
-    };
-    await waitFor(`the workflow of ${job_id} to be ${expected}`, agrees, {
-      timeoutMs: 60_000,
-    }).catch((error: unknown) => found.push(`I6 ${String(error)}`));
-  }
-  return found;
+    const agrees = async (): Promise<boolean> =>
+      (await temporal.workflow.getHandle(id).describe()).status.name === expected;
+    try {
+      await waitFor(`the workflow of ${job_id} to be ${expected}`, agrees, { timeoutMs: 60_000 });
+      closed.add(id);
+      return [];
+    } catch (error) {
+      return [`I6 ${String(error)}`];
+    }
+  });
+}
+
+/** What the work on each of them found, in their order. */
+async function inParallel<T>(given: T[], work: (one: T) => Promise<string[]>): Promise<string[]> {
+  const found: string[][] = [];
+  const queue = given.entries();
+  const lane = async (): Promise<void> => {
+    for (const [n, one] of queue) found[n] = await work(one);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  return found.flat();
 }

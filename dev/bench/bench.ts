@@ -38,7 +38,9 @@ const SHORT = {
   statusCalls: 300,
   workers: 150,
   windows: 5,
-  windowS: 5,
+  // More often than in the full form: of so few workers it is enough to be seen in a short time.
+  heartbeatS: 2,
+  windowS: 2,
   lessIdle: true,
 };
 const FULL = {
@@ -50,6 +52,7 @@ const FULL = {
   statusCalls: 1_000,
   workers: 1_000,
   windows: 1,
+  heartbeatS: 5,
   windowS: 30,
   lessIdle: false,
 };

@@ -25,11 +25,11 @@ export interface Loads {
 export interface FleetScale {
   workers: number;
   windows: number;
-  /** A multiple of the heartbeats' five, so that each worker is heard as often in each window. */
+  heartbeatS: number;
+  /** A multiple of it, so that each worker is heard as often in each window. */
   windowS: number;
 }
 
-const HEARTBEAT_MS = 5_000;
 const WAIT_S = 50;
 const SETTLE_MS = 2_000;
 const IDLE_WINDOWS = 3;
@@ -71,7 +71,7 @@ async function idleShares(pids: number[]): Promise<number[]> {
 }
 
 /**
- * Forge against a bare server, each with as many workers parked and heartbeating every five seconds. Both
+ * Forge against a bare server, each with as many workers parked and heartbeating as often. Both
  * are measured at one time: what else the machine does meanwhile falls on both. Forge is a process that
  * serves the API and nothing else, as there is one where there are a thousand workers; its Temporal worker
  * is another.
@@ -82,16 +82,17 @@ async function idleShares(pids: number[]): Promise<number[]> {
 export async function measureParkedFleet(
   stack: Stack,
   apiUrl: string,
-  { workers, windows, windowS }: FleetScale,
+  { workers, windows, windowS, heartbeatS }: FleetScale,
 ): Promise<Loads[]> {
   const server = spawn(process.execPath, [join(checkoutRoot(), "dist/dev/bench/bare-server.js")], {
     stdio: ["ignore", "pipe", "inherit"],
   });
   const fleets: SimulatedFleet[] = [];
+  const heartbeatMs = heartbeatS * 1000;
   const park = async (url: string, workerKey: string): Promise<void> => {
     const fleet = new SimulatedFleet(
       { normal: workers },
-      { apiUrl: url, workerKey, heartbeatMs: HEARTBEAT_MS, waitS: WAIT_S, workMs: 0, silenceMs: 0 },
+      { apiUrl: url, workerKey, heartbeatMs, waitS: WAIT_S, workMs: 0, silenceMs: 0 },
     );
     fleets.push(fleet);
     await fleet.start();
@@ -106,7 +107,7 @@ export async function measureParkedFleet(
     await park(bareUrl, "k");
     await park(apiUrl, stack.keys.workerKey);
     // What their start cost is over, and each has heartbeat once.
-    await sleep(HEARTBEAT_MS + SETTLE_MS);
+    await sleep(heartbeatMs + SETTLE_MS);
     const loads: Loads[] = [];
     while (loads.length < windows) {
       const taken = await cpuShares(pids, windowS * 1000);

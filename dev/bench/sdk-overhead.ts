@@ -35,7 +35,6 @@ export async function measureSdkOverhead(
     {
       ...env,
       PYTHONPATH: join(SDKS, "python", "src"),
-      PYTHONDONTWRITEBYTECODE: "1",
     },
   );
   const script = join(SDKS, "typescript", "test", "overhead.mjs");

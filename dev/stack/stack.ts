@@ -20,7 +20,16 @@ export interface StackOptions {
   env?: Record<string, string>;
   /** The Temporal worker is a process of its own, as in production. */
   split?: boolean;
+  /** Lines of stack traces are those of the sources; a start takes a fifth less time without. */
+  sourceMaps?: boolean;
+  /** Of servers that others use, too; what is not given here is started. */
+  given?: GivenServers;
   say?: Say;
+}
+
+export interface GivenServers {
+  databaseUrl?: string;
+  temporalAddress?: string;
 }
 
 /**
@@ -41,6 +50,7 @@ export class Stack {
   private readonly home: string;
   private readonly say: Say;
   private readonly secrets: Secrets;
+  private readonly given: GivenServers;
   private readonly stopping = new AbortController();
   private starting: Promise<void> = Promise.resolve();
   private ports = { postgres: 0, temporal: 0, ui: 0, http: 0 };
@@ -48,17 +58,20 @@ export class Stack {
   constructor(private readonly options: StackOptions) {
     this.home = resolve(options.home);
     this.say = options.say ?? sayOnStderr;
+    const { TEMPORAL_ADDRESS: temporalAddress } = process.env;
+    this.given = { ...(temporalAddress ? { temporalAddress } : {}), ...options.given };
     mkdirSync(this.home, { recursive: true });
     for (const name of claimHome(this.home)) this.say(`Ended ${name} of a stack that was killed`);
     this.secrets = loadSecrets(this.home);
   }
 
   get databaseUrl(): string {
+    if (this.given.databaseUrl) return this.given.databaseUrl;
     return postgresUrl(this.ports.postgres, this.secrets.postgresPassword, "forge");
   }
 
   get temporalAddress(): string {
-    return process.env.TEMPORAL_ADDRESS ?? `127.0.0.1:${this.ports.temporal}`;
+    return this.given.temporalAddress ?? `127.0.0.1:${this.ports.temporal}`;
   }
 
   get temporalUiUrl(): string {
@@ -82,16 +95,23 @@ export class Stack {
     await this.starting;
   }
 
+  /** Postgres alone, migrated. */
+  async startDatabase(): Promise<void> {
+    await this.takePorts();
+    if (!this.given.databaseUrl) await this.startPostgres();
+    await this.migrate();
+  }
+
   private async startParts(): Promise<void> {
     const { signal } = this.stopping;
-    const [postgres = 0, temporal = 0, ui = 0, http = 0] = await freePorts(4);
-    this.ports = { postgres, temporal, ui, http: this.options.port || http };
-    const steps: (() => Promise<unknown>)[] = [() => this.startPostgres()];
-    if (!process.env.TEMPORAL_ADDRESS) steps.push(() => this.startTemporal());
-    steps.push(
-      () => this.migrate(),
-      () => this.startServer(),
-    );
+    await this.takePorts();
+    const servers = [
+      this.given.databaseUrl ? undefined : this.startPostgres(),
+      this.given.temporalAddress ? undefined : this.startTemporal(),
+    ];
+    // Both, also where one fails: what is still starting could not be stopped.
+    for (const { reason } of rejected(await Promise.allSettled(servers))) throw reason;
+    const steps: (() => Promise<unknown>)[] = [() => this.migrate(), () => this.startServer()];
     if (this.options.split) steps.push(() => this.startTemporalWorker());
     const agents = this.options.agents ?? 1;
     for (let n = 1; n <= agents; n++) steps.push(() => this.startAgent(`local-${n}`));
@@ -100,6 +120,11 @@ export class Stack {
       await step();
     }
     this.writeStackFile();
+  }
+
+  private async takePorts(): Promise<void> {
+    const [postgres = 0, temporal = 0, ui = 0, http = 0] = await freePorts(4);
+    this.ports = { postgres, temporal, ui, http: this.options.port || http };
   }
 
   async startPostgres(): Promise<void> {
@@ -163,10 +188,11 @@ export class Stack {
     const urlFile = join(this.home, `${name}.url`);
     rmSync(urlFile, { force: true });
     const program = join(this.release, "bin", "forge-server.js");
+    const nodeOptions = this.options.sourceMaps === false ? [] : ["--enable-source-maps"];
     const server = ManagedProcess.start({
       name,
       program: process.execPath,
-      args: ["--enable-source-maps", program, role, "--url-file", urlFile],
+      args: [...nodeOptions, program, role, "--url-file", urlFile],
       env: {
         ...process.env,
         FORGE_HOME: this.home,
@@ -294,6 +320,9 @@ export class Stack {
     recordProcesses(this.home, this.processes());
   }
 }
+
+const rejected = (settled: PromiseSettledResult<unknown>[]): PromiseRejectedResult[] =>
+  settled.filter((one) => one.status === "rejected");
 
 /** The bucket's credentials are the server's: an agent would take them for those of one of its own. */
 function withoutStore(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

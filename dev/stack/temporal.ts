@@ -5,7 +5,8 @@ import { temporalBinary } from "./temporal-binary";
 import { waitFor } from "./wait";
 
 interface TemporalOptions {
-  databaseFile: string;
+  /** Where its state stays; without, in its memory. */
+  databaseFile?: string;
   port: number;
   uiPort: number;
   logFile: string;
@@ -60,9 +61,7 @@ function spawnTemporal(program: string, options: TemporalOptions): ManagedProces
       "--ip=127.0.0.1",
       `--port=${options.port}`,
       `--ui-port=${options.uiPort}`,
-      `--db-filename=${options.databaseFile}`,
-      "--sqlite-pragma=journal_mode=WAL",
-      "--sqlite-pragma=synchronous=NORMAL",
+      ...(options.databaseFile ? inFile(options.databaseFile) : []),
       "--log-level=error",
       ...Object.entries(DYNAMIC_CONFIG).map(
         ([key, value]) => `--dynamic-config-value=${key}=${value}`,
@@ -71,6 +70,12 @@ function spawnTemporal(program: string, options: TemporalOptions): ManagedProces
     logFile: options.logFile,
   });
 }
+
+const inFile = (path: string): string[] => [
+  `--db-filename=${path}`,
+  "--sqlite-pragma=journal_mode=WAL",
+  "--sqlite-pragma=synchronous=NORMAL",
+];
 
 /** Until the server answers for its default namespace. */
 async function waitForTemporal(address: string, process?: ManagedProcess): Promise<void> {

@@ -3,14 +3,24 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
-/** Polls until `probe` gives something other than undefined, false or an error. */
+/** What has not come about at once is asked for less and less often. */
+const FIRST_PAUSE_MS = 15;
+const LAST_PAUSE_MS = 200;
+const GROWTH = 1.2;
+
+/**
+ * Polls until `probe` gives something other than undefined, false or an error.
+ *
+ * @param options.everyMs a fixed pause between two probes, in place of one that grows.
+ */
 export async function waitFor<T>(
   what: string,
   probe: () => Promise<T | undefined | false> | T | undefined | false,
   options: { timeoutMs?: number; everyMs?: number; process?: ManagedProcess } = {},
 ): Promise<T> {
-  const { timeoutMs = 30_000, everyMs = 50, process } = options;
+  const { timeoutMs = 30_000, everyMs, process } = options;
   const deadline = performance.now() + timeoutMs;
+  let pauseMs = everyMs ?? FIRST_PAUSE_MS;
   let last: unknown;
   for (;;) {
     try {
@@ -27,7 +37,8 @@ export async function waitFor<T>(
         last === undefined ? "" : ` (${last instanceof Error ? last.message : String(last)})`;
       throw new Error(`waited ${timeoutMs / 1000} s in vain for ${what}${why}`);
     }
-    await sleep(everyMs);
+    await sleep(pauseMs);
+    if (everyMs === undefined) pauseMs = Math.min(LAST_PAUSE_MS, pauseMs * GROWTH);
   }
 }
 

@@ -11,11 +11,11 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The short form; test/slow has the long one. */
-test("schemathesis finds nothing in a thousand calls", async () => {
+/** What the document itself shows; test/slow has the calls that are made up. */
+test("schemathesis finds nothing in the examples of the document", async () => {
   const workers = await finishEverything(forge);
-  const run = await runSchemathesis(forge, forge.stack.keys.userKey, ["--max-examples", "2"]);
+  const run = await runSchemathesis(forge, forge.stack.keys.userKey, ["--phases", "examples"]);
   await workers.stop();
   if (run.code !== 0) throw new Error(run.output);
-  expect(run.calls).toBeGreaterThan(1000);
+  expect(run.calls).toBeGreaterThan(20);
 }, 180_000);

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -25,25 +26,24 @@ import { transaction } from "../../infra/database/transaction";
 import { decommissionWorker, lockWorker, upsertWorker } from "../../infra/database/workers";
 import { stopDeployment } from "../../infra/fleet/stop-deployment";
 import { newId } from "../../infra/ids";
-import { type Forge, startForge } from "../support/forge";
+import { type Database, openDatabase } from "../support/database";
 
 /**
  * What is billed of a deployment, whatever happens to it: the real statements, in random sequences and
  * side by side, on a real Postgres. No server runs, so that nothing else happens.
  */
-let forge: Forge;
+let forge: Database;
 const USER = "local";
 const WORKERS = ["w0", "w1", "w2"];
 const SEQUENCES = 150;
 
 beforeAll(async () => {
-  forge = await startForge({
+  forge = await openDatabase({
     FORGE_DEPLOYMENT_MISSING_S: "0.001",
     FORGE_DEPLOYMENT_UNHEALTHY_S: "0.001",
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
-  await forge.stack.server?.stop();
 });
 
 afterAll(async () => {
@@ -303,9 +303,9 @@ test("one interval from the first result to the stop, and no placement overlaps 
 }, 300_000);
 
 test("models that were deployed before live on where their worker does, and are over where not", async () => {
-  const name = "before_deployments";
+  const name = `before_${randomBytes(6).toString("hex")}`;
   await forge.ctx.pool.query(`create database ${name}`);
-  const url = new URL(forge.stack.databaseUrl);
+  const url = new URL(forge.databaseUrl);
   url.pathname = `/${name}`;
   const client = new pg.Client({ connectionString: url.toString() });
   await client.connect();
@@ -351,6 +351,7 @@ test("models that were deployed before live on where their worker does, and are 
      from billing_records b order by 1`,
   );
   await client.end();
+  await forge.ctx.pool.query(`drop database ${name}`);
   expect(later.rows).toEqual([
     { job_id: "job_alive", input: 0, days: 0, lines: null },
     { job_id: "job_gone", input: 0, days: 15, lines: ["1.000000 0"] },

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await forge.stack.startServer();
   await all(
     forge.ctx.pool,
-    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and application_name = 'forge' and state = 'idle'",
+    "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and datname = current_database() and application_name = 'forge' and state = 'idle'",
   ).catch(() => undefined);
   serving = await servingWorker(forge, "serving");
 });

@@ -10,12 +10,15 @@ const GRACE_S = 2;
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({
-    FORGE_CANCEL_GRACE_S: String(GRACE_S),
-    FORGE_HEARTBEAT_TIMEOUT_S: "6",
-    FORGE_ASSIGNMENT_TIMEOUT_S: "5",
-    FORGE_DEAF_AFTER_S: "60",
-  });
+  forge = await startForge(
+    {
+      FORGE_CANCEL_GRACE_S: String(GRACE_S),
+      FORGE_HEARTBEAT_TIMEOUT_S: "6",
+      FORGE_ASSIGNMENT_TIMEOUT_S: "5",
+      FORGE_DEAF_AFTER_S: "60",
+    },
+    { own: ["temporal"] },
+  );
 });
 
 afterEach(async () => {

@@ -6,7 +6,6 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -102,14 +101,5 @@ describe("with workers that do whatever comes", () => {
       job_type: "audit",
       status: "completed",
     });
-  }, 120_000);
-
-  test("five lines of README.md lead from a checkout to a job", async () => {
-    const lines = shellBlocks("README.md").find((block) => block.includes("-m venv"));
-    expect(lines?.trim().split("\n").length).toBeLessThanOrEqual(5);
-    symlinkSync(join(checkoutRoot(), "sdk"), join(folder, "sdk"));
-    writeFileSync(join(folder, "first.sh"), lines ?? "");
-    const printed = await run("bash", ["-euo", "pipefail", "first.sh"]);
-    expect(printed).toMatch(/^job_\w+ completed/m);
   }, 120_000);
 });

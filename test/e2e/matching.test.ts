@@ -11,16 +11,14 @@ import { createKey } from "../../infra/database/keys";
 import { matchOnce } from "../../infra/database/matching";
 import { all, createPool, execute } from "../../infra/database/pool";
 import { ensureUser } from "../../infra/database/users";
-import { type Forge, startForge } from "../support/forge";
+import { type Database, openDatabase } from "../support/database";
 
 /** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */
-let forge: Forge;
+let forge: Database;
 const TENANTS = ["ann", "bob", "cyd"];
 
 beforeAll(async () => {
-  forge = await startForge();
-  // The server's own scheduler must not get there first.
-  await forge.stack.server?.stop();
+  forge = await openDatabase();
   for (const tenant of TENANTS) await ensureUser(forge.ctx.pool, tenant, tenant);
   await createKey(forge.ctx.pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
 });
@@ -215,7 +213,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   }));
   await fill(queue, fleet);
   // As many connections, so that all of them are at it at once.
-  const options = { connectionString: forge.stack.databaseUrl, max: 50, timeoutMs: 20_000 };
+  const options = { connectionString: forge.databaseUrl, max: 50, timeoutMs: 20_000 };
   const pool = createPool(options, forge.ctx.logger);
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
   const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool)));

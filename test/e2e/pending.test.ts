@@ -10,14 +10,17 @@ let forge: Forge;
 let other: Tenant;
 
 beforeAll(async () => {
-  forge = await startForge({
-    FORGE_TRAIN_NEEDS_GPU: "true",
-    FORGE_BILL_OUTCOMES: "cancelled",
-    FORGE_JOB_POLICY: JSON.stringify({
-      evaluate: { timeout_s: 1 },
-      distill: { gpu: 2, tags: ["fast"] },
-    }),
-  });
+  forge = await startForge(
+    {
+      FORGE_TRAIN_NEEDS_GPU: "true",
+      FORGE_BILL_OUTCOMES: "cancelled",
+      FORGE_JOB_POLICY: JSON.stringify({
+        evaluate: { timeout_s: 1 },
+        distill: { gpu: 2, tags: ["fast"] },
+      }),
+    },
+    { own: ["temporal"] },
+  );
   other = await createTenant(forge, "other");
 });
 

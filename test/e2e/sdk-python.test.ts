@@ -38,7 +38,6 @@ async function run(script: string): Promise<string> {
   const env = {
     ...process.env,
     PYTHONPATH: [join(sdk, "src"), join(sdk, "tests")].join(":"),
-    PYTHONDONTWRITEBYTECODE: "1",
     SERVICE_BASE_URL: forge.stack.apiUrl,
     SERVICE_API_KEY: forge.stack.keys.userKey,
     WORKER_KEY: forge.stack.keys.workerKey,

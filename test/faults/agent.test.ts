@@ -1,28 +1,35 @@
-import { execFileSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { checkoutRoot } from "../../dev/stack/paths";
-import { pythonEnvironment } from "../../dev/stack/python";
-import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { isOffered, untilEnded } from "../support/jobs";
+import { writeHandlers } from "../support/own-handlers";
 
 /** What happens to the real agent and its job. */
 const TIMEOUT_S = 3;
 
+/** Long enough for something to happen to it, and no load on the machine. */
+const SLOW_AUDIT = `echo '::forge {"progress": 0.1}'
+sleep 3
+cp "$FORGE_INPUT_DATASET_URI" "$FORGE_OUTPUT_DIR/scored.jsonl"`;
+
 let forge: Forge;
+let config: string;
+
+const startAgent = (): Promise<unknown> =>
+  forge.stack.startAgent("agent", { FORGE_AGENT_CONFIG: config });
 
 beforeAll(async () => {
   forge = await startForge({
     FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
     HEARTBEAT_INTERVAL: "0.5",
   });
-  const python = await pythonEnvironment(saySilently);
-  const generator = join(checkoutRoot(), "dev", "sample-data", "generate.py");
-  const out = join(forge.stack.storeDir, "artifacts", "samples", "rows.parquet");
-  execFileSync(python, [generator, "--rows", "60000", "--out", out]);
-  await forge.stack.startAgent("agent");
+  const samples = join(forge.stack.storeDir, "artifacts", "samples");
+  mkdirSync(samples, { recursive: true });
+  writeFileSync(join(samples, "rows.jsonl"), '{"q": "why?"}\n');
+  config = writeHandlers(forge, "slow", { audit: SLOW_AUDIT });
+  await startAgent();
 });
 
 afterEach(async () => {
@@ -36,7 +43,7 @@ afterAll(async () => {
 /** A job that the agent works on, some seconds long. */
 async function underWay(): Promise<string> {
   const { job_id } = await forge.user.submit("audit", {
-    dataset_uri: "forge://artifacts/samples/rows.parquet",
+    dataset_uri: "forge://artifacts/samples/rows.jsonl",
   });
   await waitFor("progress", async () => ((await forge.user.job(job_id)).progress ?? 0) > 0);
   return job_id;
@@ -61,7 +68,7 @@ test("stops the job that is cancelled, and takes the next", async () => {
 test("killed and started again without its job loses it to the queue, at once", async () => {
   const jobId = await underWay();
   await forge.stack.agents.get("agent")?.kill();
-  await forge.stack.startAgent("agent");
+  await startAgent();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 2 });
   expect(await forge.user.attempts(jobId)).toMatchObject([
     { outcome: "worker_lost", error: expect.stringMatching(/its worker started again/) },

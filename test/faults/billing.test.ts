@@ -11,7 +11,7 @@ const KILLS = process.env.FORGE_SLOW ? 24 : 4;
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge(HASTY, { split: true });
+  forge = await startForge(HASTY, { split: true, own: ["postgres", "temporal"] });
   await scatterInTime(forge);
 });
 

@@ -28,7 +28,7 @@ beforeAll(async () => {
       FORGE_RECONCILE_AFTER_S: "2",
       FORGE_DEPLOYMENT_STOP_GRACE_S: "1",
     },
-    { split: true },
+    { split: true, own: ["postgres", "temporal"] },
   );
 });
 

@@ -39,20 +39,29 @@ afterAll(async () => {
 
 const CLIENTS = Object.keys(RUNNERS);
 
-test.each(FAULTS)(
-  "each request of every client, once with: %s",
-  async (fault) => {
-    await Promise.all(CLIENTS.map((client) => eachOnceWith(fault, client)));
-  },
+/** All of them in `npm run test:slow`; else so many that each two of fault, client and request meet. */
+const COMBINATIONS: [string, (n: number) => Fault][] = process.env.FORGE_SLOW
+  ? FAULTS.flatMap((fault) =>
+      CLIENTS.map((client): [string, (n: number) => Fault] => [client, () => fault]),
+    )
+  : FAULTS.map((_fault, shift): [string, (n: number) => Fault] => [
+      CLIENTS[shift % CLIENTS.length] ?? "",
+      (n) => FAULTS[(n + shift) % FAULTS.length] ?? "slow",
+    ]);
+
+test.each(COMBINATIONS.map(([client, faultOf], n) => [client, n, faultOf] as const))(
+  "%s: each request of all, with faults: combination %i",
+  async (client, _n, faultOf) => eachOnceWith(faultOf, client),
   90_000,
 );
 
-async function eachOnceWith(fault: Fault, client: string): Promise<void> {
+async function eachOnceWith(faultOf: (n: number) => Fault, client: string): Promise<void> {
   const tenant = await fleet.newTenant();
-  const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) =>
+  const { outcomes, done } = await runThrough(client, tenant, STEPS, (n) => {
+    const fault = faultOf(n);
     // For the answer to a file whoever sends one has more patience than a test.
-    fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault,
-  );
+    return fault === "silent" && STEPS[n]?.call === "datasets.upload" ? "slow" : fault;
+  });
   let { variables } = tenant;
   const wrong = STEPS.flatMap((step, n) => {
     const { error, result } = outcomes[n] ?? {};

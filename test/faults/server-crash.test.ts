@@ -16,7 +16,7 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({}, { own: ["temporal"] });
   worker = await forge.worker("w");
   // Some of these take longer than a silent worker lives.
   worker.beat(2_000);
@@ -27,13 +27,17 @@ afterAll(async () => {
   await forge?.stop();
 });
 
+/** A statement of the server's that a lock holds up; others have databases on this Postgres, too. */
+const WAITS = `datname = current_database() and application_name = 'forge'
+  and wait_event_type = 'Lock'`;
+
 async function killServer(): Promise<void> {
   await forge.stack.server?.kill();
   // What it had sent and was waiting for would else still be done once our lock is gone.
   await all(
     forge.ctx.pool,
     `select pg_terminate_backend(pid) from pg_stat_activity
-     where application_name = 'forge' and wait_event_type = 'Lock'`,
+     where ${WAITS}`,
   );
 }
 
@@ -85,10 +89,7 @@ async function holding<T>(lock: string, values: unknown[], work: () => Promise<T
 
 const untilSomebodyWaits = (): Promise<unknown> =>
   waitFor("the server to wait for the lock", async () => {
-    const rows = await all(
-      forge.ctx.pool,
-      "select from pg_stat_activity where application_name = 'forge' and wait_event_type = 'Lock'",
-    );
+    const rows = await all(forge.ctx.pool, `select from pg_stat_activity where ${WAITS}`);
     return rows.length > 0;
   });
 

@@ -13,10 +13,13 @@ const GRACE_S = 2;
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
-    FORGE_CANCEL_GRACE_S: String(GRACE_S),
-  });
+  forge = await startForge(
+    {
+      FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
+      FORGE_CANCEL_GRACE_S: String(GRACE_S),
+    },
+    { own: ["temporal"] },
+  );
 });
 
 afterEach(async () => {

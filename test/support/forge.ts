@@ -10,6 +10,7 @@ import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
 import { all, execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
+import { type Server, takePlace } from "./servers";
 import { TestWorker } from "./test-worker";
 
 export interface Forge {
@@ -21,40 +22,67 @@ export interface Forge {
   ctx: Context;
   /** A registered worker of the user, spoken for by the test over HTTP. */
   worker(id: string, gpu?: { name: string; memory_gb: number }): Promise<TestWorker>;
-  /** Throws with every violated invariant. */
+  /** Throws with every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
-  /** After a test: proves the invariants, and keeps its workers from taking the next one's jobs. */
+  /**
+   * After a test: proves the invariants, of workflows those that closed since the last test, and keeps its
+   * workers from taking the next one's jobs.
+   */
   settle(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A whole stack of its own for one test file: real Postgres, real Temporal, real forge-server. */
+/** What a process that was killed had taken on, others do soon. */
+const SHORT_LEASES = {
+  FORGE_OUTBOX_LEASE_S: "2",
+  FORGE_OUTBOX_FIRST_LEASE_S: "1",
+  FORGE_TEMPORAL_STICKY_S: "2",
+};
+
+export interface ForgeOptions {
+  /** The Temporal worker is a process of its own. */
+  split?: boolean;
+  /** What the file stops, kills or freezes, and can't share with others. */
+  own?: Server[];
+}
+
+/** A forge-server for one test file, on a real Postgres and a real Temporal. */
 export async function startForge(
-  env: Record<string, string> = {},
-  options: { split?: boolean } = {},
+  given: Record<string, string> = {},
+  { split = false, own = [] }: ForgeOptions = {},
 ): Promise<Forge> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
-  const stack = new Stack({ home, agents: 0, env, say: saySilently, ...options });
+  const place = await takePlace(own);
+  const env = { ...SHORT_LEASES, ...place.env, ...given };
+  const { given: servers } = place;
+  const stack = new Stack({
+    ...{ home, agents: 0, env, split, say: saySilently, given: servers },
+    sourceMaps: false,
+  });
   try {
     await stack.start();
   } catch (error) {
     await stack.stop();
+    await place.remove();
     throw error;
   }
   const { config } = loadConfig({
     ...env,
+    // Each connection is a process, and a test seldom looks at several things at once.
+    FORGE_DATABASE_POOL: "6",
     FORGE_STORE_DIR: stack.storeDir,
     FORGE_DATABASE_URL: stack.databaseUrl,
     TEMPORAL_ADDRESS: stack.temporalAddress,
   });
   const ctx = createContext(config, createLogger("silent"));
   const workerApi = (): ApiClient => new ApiClient(stack.apiUrl, stack.keys.workerKey);
-  const proveInvariants = async (): Promise<void> => {
+  const closed = new Set<string>();
+  const prove = async (known?: Set<string>): Promise<void> => {
     // A cancelled job has ended before its workflow knows.
     await waitFor("nothing to be owed", async () => {
       return (await all(ctx.pool, "select from outbox")).length === 0;
     });
-    const violations = await checkInvariants(ctx);
+    const violations = await checkInvariants(ctx, known);
     if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
   };
   return {
@@ -67,14 +95,15 @@ export async function startForge(
       await worker.register(gpu);
       return worker;
     },
-    proveInvariants,
+    proveInvariants: () => prove(),
     async settle() {
-      await proveInvariants();
+      await prove(closed);
       await execute(ctx.pool, "update workers set available_until = null");
     },
     async stop() {
       await closeContext(ctx);
       await stack.stop();
+      await place.remove();
       rmSync(home, { recursive: true, force: true });
     },
   };

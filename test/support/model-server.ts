@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { lingerOnClose } from "../../infra/http/lingering-close";
 import { addressOf, close, listen } from "./local-server";
 
 export type Answering = (request: IncomingMessage, response: ServerResponse) => void;
@@ -18,6 +19,8 @@ export class ModelServer {
       this.requests.push(request);
       this.answering(request, response);
     });
+    // As servers should: an answer that comes early is not lost.
+    lingerOnClose(this.server);
   }
 
   static async start(name: string): Promise<ModelServer> {

@@ -39,7 +39,6 @@ async function runPython(flags: string[], assignments: Assignment[]): Promise<Ou
   const script = join(SDKS, "python", "tests", "contract_runner.py");
   const env = {
     PYTHONPATH: join(SDKS, "python", "src"),
-    PYTHONDONTWRITEBYTECODE: "1",
     // Progress is for people.
     FORGE_PROGRESS: "0",
   };

@@ -7,12 +7,10 @@ import type { Summary } from "../support/prove-bills";
 import { seedBills } from "../support/seeded-bills";
 import { createTenant, type Tenant } from "../support/tenants";
 
-/** A million in `npm run test:slow`. */
-const MANY = process.env.FORGE_SLOW ? 1_000_000 : 20_000;
-const FEW = process.env.FORGE_SLOW ? 10_000 : 1_000;
-const ROUNDS = process.env.FORGE_SLOW ? 200 : 60;
-/** Of the medians of fewer rounds chance is a larger part. */
-const MAX_RATIO = process.env.FORGE_SLOW ? 1.3 : 1.6;
+const MANY = 1_000_000;
+const FEW = 10_000;
+const ROUNDS = 200;
+const MAX_RATIO = 1.3;
 
 let forge: Forge;
 let small: Tenant;

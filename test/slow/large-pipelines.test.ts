@@ -5,8 +5,7 @@ import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { startPipeline, untilPipeline } from "../support/pipelines";
 
-/** 1,000 in `npm run test:slow`. */
-const PIPELINES = process.env.FORGE_SLOW ? 1_000 : 25;
+const PIPELINES = 1_000;
 const WORKERS = 20;
 
 /** Where Temporal begins to warn; it ends an execution at five times as much. */

@@ -1,0 +1,66 @@
+import { sayOnStderr as say } from "../stack/say";
+import { type Ended, runQuietly } from "./run";
+import { emptyTally, type Tally } from "./tally";
+
+const LINTED = ["core", "infra", "workflows", "activities", "api", "agent-bridge", "bin", "dev"];
+
+/** Commands that pass or fail as a whole, one after the other; what a failed one printed is shown. */
+export async function runChecks(
+  suite: string,
+  program: string,
+  commands: string[][],
+  runOne: (program: string, args: string[]) => Promise<Ended> = runQuietly,
+): Promise<Tally> {
+  const tally = emptyTally(suite);
+  for (const command of commands) {
+    const started = performance.now();
+    const { code, output } = await runOne(program, command);
+    const name = command.join(" ");
+    const seconds = (performance.now() - started) / 1000;
+    tally.seconds += seconds;
+    if (code === 0) tally.passed += 1;
+    else {
+      tally.failed += 1;
+      tally.failures.push(`${name}\n${output.trim().split("\n").slice(-60).join("\n")}`);
+    }
+    say(`${code === 0 ? "PASS" : "FAIL"} ${name} (${seconds.toFixed(1)} s)`);
+    if (code !== 0) say(output);
+  }
+  return tally;
+}
+
+/** Style, unused code, the API's document, types of the SDK, and the direction of imports. */
+export async function lint(): Promise<Tally> {
+  const tally = await runChecks("lint", process.execPath, [
+    ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
+    ["node_modules/knip/bin/knip.js"],
+    ["dist/dev/openapi/openapi.js"],
+    ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
+    ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
+    [
+      "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
+      "--config",
+      ".dependency-cruiser.cjs",
+      ...LINTED,
+      "test",
+      "sdk/typescript/src",
+      "dist/workflows",
+    ],
+  ]);
+  const hasShellcheck = (await runQuietly("shellcheck", ["--version"])).code === 0;
+  if (!hasShellcheck) {
+    say("shellcheck is not installed; scripts are not checked here");
+    return tally;
+  }
+  const scripts = await runChecks("lint", "shellcheck", [
+    [".ci/run"],
+    ["infra/bootstrap/bootstrap.sh"],
+  ]);
+  return {
+    ...tally,
+    passed: tally.passed + scripts.passed,
+    failed: tally.failed + scripts.failed,
+    failures: [...tally.failures, ...scripts.failures],
+    seconds: tally.seconds + scripts.seconds,
+  };
+}

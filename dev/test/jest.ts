@@ -1,0 +1,78 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
+import { stripVTControlCharacters } from "node:util";
+import { checkoutRoot } from "../stack/paths";
+import { runHere } from "./run";
+import { emptyTally, failedTally, type Tally } from "./tally";
+
+interface JestReport {
+  testResults: {
+    name: string;
+    message: string;
+    startTime: number;
+    endTime: number;
+    assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
+  }[];
+}
+
+export interface JestRun {
+  /** Where the files of each suite lie. */
+  suites: Record<string, string[]>;
+  /** Files that run at once. */
+  lanes: number;
+  env: Record<string, string>;
+}
+
+/** All files of some suites in one run of jest, longest first; a tally for each suite. */
+export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
+  const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
+  const report = join(folder, "report.json");
+  const names = Object.keys(suites);
+  try {
+    const args = [
+      "node_modules/jest/bin/jest.js",
+      "--json",
+      `--outputFile=${report}`,
+      `--maxWorkers=${lanes}`,
+      `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
+      // Whole paths: jest would find "dev/" also in that of the checkout.
+      ...Object.values(suites)
+        .flat()
+        .map((path) => join(checkoutRoot(), path)),
+    ];
+    await runHere(process.execPath, args, env);
+    const { testResults } = JSON.parse(readFileSync(report, "utf8")) as JestReport;
+    return names.map((name) => tallyOf(name, suites[name] ?? [], testResults));
+  } catch (error) {
+    return [failedTally(names.join(", "), `jest left no report: ${String(error)}`)];
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function tallyOf(suite: string, folders: string[], results: JestReport["testResults"]): Tally {
+  const tally = emptyTally(suite);
+  for (const { name, message, startTime, endTime, assertionResults } of results) {
+    const path = relative(checkoutRoot(), name);
+    if (!folders.some((folder) => path.startsWith(folder))) continue;
+    const seconds = (endTime - startTime) / 1000;
+    tally.files.push({ path, seconds });
+    tally.seconds += seconds;
+    const failed = assertionResults.filter(({ status }) => status === "failed");
+    tally.passed += assertionResults.filter(({ status }) => status === "passed").length;
+    tally.failed += failed.length;
+    for (const { fullName, failureMessages } of failed) {
+      tally.failures.push(inShort(`${path}: ${fullName}`, failureMessages.join("\n")));
+    }
+    // Without a test of its own that failed, the file itself could not be run.
+    if (failed.length === 0 && message !== "" && assertionResults.length === 0) {
+      tally.failed += 1;
+      tally.failures.push(inShort(path, message));
+    }
+  }
+  return tally;
+}
+
+const inShort = (name: string, message: string): string =>
+  [name, ...stripVTControlCharacters(message).trim().split("\n").slice(0, 20)].join("\n  ");

@@ -1,0 +1,120 @@
+import { pythonEnvironment } from "../stack/python";
+import { canHaveS3Server, s3Binary } from "../stack/s3-server";
+import { sayOnStderr as say } from "../stack/say";
+import { temporalBinary } from "../stack/temporal-binary";
+import { lint, runChecks } from "./checks";
+import { runJest } from "./jest";
+import { runPython } from "./python";
+import { judgeBudget, report } from "./report";
+import { runHere } from "./run";
+import { TestServers } from "./servers";
+import type { Tally } from "./tally";
+
+/** Suites of jest: where their files lie. */
+const IN_JEST: Record<string, string[]> = {
+  unit: [
+    "core/",
+    "infra/",
+    "agent-bridge/",
+    "api/",
+    "activities/",
+    "workflows/",
+    "dev/",
+    "sdk/typescript/",
+  ],
+  e2e: ["test/e2e/"],
+  contract: ["test/contract/"],
+  faults: ["test/faults/"],
+};
+const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
+
+/** Run when named only: what takes longer, and the long form of tests whose short form always runs. */
+const SLOW = [
+  "test/slow/",
+  "test/faults/handlers",
+  "test/faults/pipelines",
+  "test/faults/billing",
+  "test/faults/sdk",
+  "test/e2e/large-files",
+];
+
+/** Files at once on two cores: they wait for half of their time, and a lane that waits is no lane that works. */
+const LANES = 4;
+const PYTHON_LANES = 2;
+
+const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
+
+/** `npm test [-- suite …]`: every suite, or those named; ends with one line of totals. */
+async function main(): Promise<void> {
+  const named = process.argv.slice(2);
+  // A Python process that compiles all that it imports takes twice as long.
+  delete process.env.PYTHONDONTWRITEBYTECODE;
+  const unknown = named.find((name) => ![...ALL, "slow"].includes(name));
+  if (unknown) throw new Error(`no suite "${unknown}"; there are ${[...ALL, "slow"].join(", ")}`);
+  const chosen = named.length > 0 ? named : ALL;
+  await install(chosen);
+  const started = performance.now();
+  const tallies = await runSuites(chosen);
+  const seconds = (performance.now() - started) / 1000;
+  if (named.length === 0) tallies.push(judgeBudget(seconds));
+  report(tallies, seconds);
+}
+
+/** Before the clock of any test runs. */
+async function install(chosen: string[]): Promise<void> {
+  const has = (...names: string[]): boolean => names.some((name) => chosen.includes(name));
+  if (has("e2e", "contract", "faults", "bench", "slow")) {
+    await temporalBinary(say);
+    await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
+    if (canHaveS3Server()) await s3Binary(say);
+    else say("There is no Go here to build an S3 server with: tests against one are left out");
+  }
+  if (has("contract", "slow")) await pythonEnvironment(say, ["contract"]);
+  if (has("python")) await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
+}
+
+/**
+ * What jest runs and, beside it, what is one process after the other. The benchmark is last and alone: it
+ * would measure the others.
+ */
+async function runSuites(chosen: string[]): Promise<Tally[]> {
+  const inJest = chosen.filter((name) => name in IN_JEST);
+  const servers = chosen.some(isServed) ? await TestServers.start() : undefined;
+  const tallies: Tally[] = [];
+  try {
+    const env = servers?.environment ?? {};
+    const suites = Object.fromEntries(inJest.map((name) => [name, IN_JEST[name] ?? []]));
+    const both = [
+      inJest.length > 0 ? runJest({ suites, lanes: LANES, env }) : [],
+      runBeside(chosen),
+    ];
+    tallies.push(...(await Promise.all(both)).flat());
+  } finally {
+    await servers?.stop();
+  }
+  if (chosen.includes("slow")) {
+    tallies.push(
+      ...(await runJest({ suites: { slow: SLOW }, lanes: 2, env: { FORGE_SLOW: "1" } })),
+    );
+  }
+  if (chosen.includes("bench")) {
+    const command = ["dist/dev/bench/bench.js", "--short"];
+    tallies.push(await runChecks("bench", process.execPath, [command], runHere));
+  }
+  return tallies;
+}
+
+async function runBeside(chosen: string[]): Promise<Tally[]> {
+  const tallies: Tally[] = [];
+  if (chosen.includes("lint")) tallies.push(await lint());
+  if (chosen.includes("python")) {
+    const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
+    tallies.push(...(await runPython(interpreter, PYTHON_LANES)));
+  }
+  return tallies;
+}
+
+main().catch((error: unknown) => {
+  say(error instanceof Error ? error.message : String(error));
+  process.exit(1);
+});

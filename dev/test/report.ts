@@ -1,0 +1,47 @@
+import { availableParallelism } from "node:os";
+import { sayOnStderr as say } from "../stack/say";
+import type { Tally } from "./tally";
+import { writeTimes } from "./times";
+
+const SLOWEST = 10;
+
+/** What `npm test` may take on two cores once everything is installed; half as much again fails it. */
+const BUDGET_S = 600;
+const TOLERANCE = 1.5;
+
+/** A tally of the run's own: whether it kept its budget. Only of a whole run. */
+export function judgeBudget(seconds: number): Tally {
+  const holds = availableParallelism() < 2 || seconds <= BUDGET_S * TOLERANCE;
+  const failure = `the suites took ${Math.round(seconds)} s; they may take ${BUDGET_S} s on two cores`;
+  return {
+    suite: "budget",
+    passed: holds ? 1 : 0,
+    failed: holds ? 0 : 1,
+    failures: holds ? [] : [failure],
+    files: [],
+    seconds: 0,
+  };
+}
+
+/** The slowest files, each suite, the failures once more, and the line of totals. */
+export function report(tallies: Tally[], seconds: number): void {
+  const files = tallies.flatMap(({ files: each }) => each).sort((a, b) => b.seconds - a.seconds);
+  writeTimes(Object.fromEntries(files.map(({ path, seconds: took }) => [path, round(took)])));
+  say(`\nThe ${SLOWEST} slowest files`);
+  for (const { path, seconds: took } of files.slice(0, SLOWEST)) say(`${inS(took)}  ${path}`);
+  say("\nSuites, with the sum of their files' times");
+  for (const { suite, passed, failed, seconds: took } of tallies) {
+    say(`${inS(took)}  ${suite}: ${passed} passed, ${failed} failed`);
+  }
+  say(`${inS(seconds)}  from start to end`);
+  for (const { suite, failures } of tallies) {
+    for (const failure of failures) say(`\nFAILED ${suite}: ${failure}`);
+  }
+  const passed = tallies.reduce((sum, tally) => sum + tally.passed, 0);
+  const failed = tallies.reduce((sum, tally) => sum + tally.failed, 0);
+  process.stdout.write(`\n${passed} passed, ${failed} failed\n`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+const round = (seconds: number): number => Math.round(seconds * 10) / 10;
+const inS = (seconds: number): string => `${seconds.toFixed(1).padStart(8)} s`;

@@ -1,0 +1,23 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { cacheDir } from "../stack/paths";
+
+/** How long each test file took when it last ran on this machine, in seconds: for every checkout. */
+export type FileTimes = Record<string, number>;
+
+const fileOf = (): string => join(cacheDir(), "test-times.json");
+
+export function readTimes(): FileTimes {
+  try {
+    return JSON.parse(readFileSync(fileOf(), "utf8")) as FileTimes;
+  } catch {
+    return {};
+  }
+}
+
+export function writeTimes(times: FileTimes): void {
+  mkdirSync(cacheDir(), { recursive: true });
+  const partial = `${fileOf()}.${process.pid}`;
+  writeFileSync(partial, JSON.stringify({ ...readTimes(), ...times }, null, 1));
+  renameSync(partial, fileOf());
+}

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { saySilently } from "../../dev/stack/say";
+import { Stack } from "../../dev/stack/stack";
+import { loadConfig } from "../../infra/config";
+import { type Context, closeContext, createContext } from "../../infra/context";
+import { createLogger } from "../../infra/logger";
+import { takePlace } from "./servers";
+
+export interface Database {
+  ctx: Context;
+  databaseUrl: string;
+  stop(): Promise<void>;
+}
+
+/** A migrated database and nothing beside it: for tests of statements, which a server would interfere with. */
+export async function openDatabase(env: Record<string, string> = {}): Promise<Database> {
+  const home = mkdtempSync(join(tmpdir(), "forge-test-"));
+  const place = await takePlace(["temporal"]);
+  const stack = new Stack({ home, say: saySilently, given: place.given });
+  await stack.startDatabase();
+  const { databaseUrl } = stack;
+  const { config } = loadConfig({
+    ...env,
+    FORGE_STORE_DIR: stack.storeDir,
+    FORGE_DATABASE_URL: databaseUrl,
+  });
+  const ctx = createContext(config, createLogger("silent"));
+  await ctx.store.check();
+  return {
+    ctx,
+    databaseUrl,
+    async stop() {
+      await closeContext(ctx);
+      await stack.stop();
+      await place.remove();
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}

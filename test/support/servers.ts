@@ -1,0 +1,46 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import type { GivenServers } from "../../dev/stack/stack";
+import { TEMPLATE } from "../../dev/test/servers";
+
+export type Server = "postgres" | "temporal";
+
+export interface Place {
+  given: GivenServers;
+  /** What a forge-server beside others needs to know. */
+  env: Record<string, string>;
+  remove(): Promise<void>;
+}
+
+/**
+ * A place for one test file on the servers that `npm test` started (dev/test/servers.ts): a database and a
+ * task queue of its own. What it wants to have as its own, and everything where there are no such servers
+ * because the file is run by itself, its stack starts.
+ */
+export async function takePlace(own: Server[]): Promise<Place> {
+  const { TEST_POSTGRES_URL: postgres, TEST_TEMPORAL_ADDRESS: temporal } = process.env;
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  const place: Place = { given: {}, env: {}, remove: async () => undefined };
+  if (temporal && !own.includes("temporal")) {
+    place.given.temporalAddress = temporal;
+    place.env.FORGE_TASK_QUEUE = name;
+  }
+  if (postgres && !own.includes("postgres")) {
+    await administer(postgres, `create database ${name} template ${TEMPLATE}`);
+    const url = new URL(postgres);
+    url.pathname = `/${name}`;
+    place.given.databaseUrl = url.href;
+    place.remove = () => administer(postgres, `drop database ${name} with (force)`);
+  }
+  return place;
+}
+
+async function administer(url: string, statement: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}
