@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { migrate } from "../../infra/database/migrate";
+import { forAgents, serverDefaults } from "./environments";
 import { claimHome, forgetProcesses, recordProcesses } from "./leftovers";
 import { checkoutRoot } from "./paths";
 import { postgresUrl, startPostgres } from "./postgres";
@@ -197,15 +198,9 @@ export class Stack {
         ...process.env,
         FORGE_HOME: this.home,
         FORGE_PORT: String(port),
-        // Workers of an embedded stack are on this machine, unless somebody says otherwise.
-        FORGE_PUBLIC_URL: process.env.FORGE_PUBLIC_URL ?? `http://127.0.0.1:${this.ports.http}`,
+        ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
         FORGE_DATABASE_URL: this.databaseUrl,
         TEMPORAL_ADDRESS: this.temporalAddress,
-        // One that works offline, for a generate job that names only a domain.
-        FORGE_DEFAULT_TEACHER: process.env.FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
-        // So are the models that they serve.
-        FORGE_DEPLOYMENT_ALLOW: process.env.FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
-        FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
         ...this.options.env,
       },
       logFile: this.logFile(name),
@@ -217,20 +212,18 @@ export class Stack {
     return await waitFor(name, written, { process: server });
   }
 
-  private hasBucket(): boolean {
-    return (this.options.env?.FORGE_STORE_URL ?? process.env.FORGE_STORE_URL) !== undefined;
-  }
-
   /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
   async startAgent(name: string, env: Record<string, string> = {}): Promise<ManagedProcess> {
     const python = await pythonEnvironment(this.say);
+    const own = this.options.env ?? {};
+    const hasBucket = (own.FORGE_STORE_URL ?? process.env.FORGE_STORE_URL) !== undefined;
     this.say(`Starting agent ${name} …`);
     const agent = ManagedProcess.start({
       name: `agent ${name}`,
       program: python,
       args: ["-m", "forge_agent"],
       env: {
-        ...(this.hasBucket() ? withoutStore(process.env) : process.env),
+        ...forAgents(process.env, hasBucket),
         PYTHONPATH: pythonPath(),
         PYTHONUNBUFFERED: "1",
         SERVICE_API_URL: this.apiUrl,
@@ -238,7 +231,7 @@ export class Stack {
         WORKER_ID: name,
         TMPDIR: this.scratchDir(),
         FORGE_AGENT_STATE: join(this.home, "agents"),
-        ...(this.hasBucket() ? withoutStore(this.options.env ?? {}) : this.options.env),
+        ...forAgents(own, hasBucket),
         ...env,
       },
       logFile: this.logFile(`agent-${name}`),
@@ -323,10 +316,3 @@ export class Stack {
 
 const rejected = (settled: PromiseSettledResult<unknown>[]): PromiseRejectedResult[] =>
   settled.filter((one) => one.status === "rejected");
-
-/** The bucket's credentials are the server's: an agent would take them for those of one of its own. */
-function withoutStore(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  return Object.fromEntries(
-    Object.entries(env).filter(([name]) => !/^(S3_|SPACES_|FORGE_STORE_)/.test(name)),
-  );
-}

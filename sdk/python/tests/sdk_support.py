@@ -53,6 +53,8 @@ class FakeForge:
         self.requests: list[Request] = []
         self.script: Script = lambda _: None
         self.knows_range = True
+        self.go_on: threading.Event | None = None
+        """The second half of every answer waits for it."""
         self.files: dict[str, bytes] = {"raw.jsonl": b'{"a": 1}\n' * 1000, "deep/er/b": b"two"}
         self.manifest: dict[str, Any] = manifest_of(self.files)
         self.stored_manifest: bytes | None = json.dumps(self.manifest).encode()
@@ -78,7 +80,13 @@ class FakeForge:
                 if answer.status != 204:
                     self.send_header("Content-Length", str(len(answer.body)))
                 self.end_headers()
-                self.wfile.write(answer.body[: answer.cut_after])
+                sent = 0
+                if outer.go_on:
+                    sent = len(answer.body) // 2
+                    self.wfile.write(answer.body[:sent])
+                    self.wfile.flush()
+                    outer.go_on.wait(30)
+                self.wfile.write(answer.body[sent : answer.cut_after])
                 if answer.cut_after is not None:
                     self.cut()
 

@@ -5,6 +5,7 @@ import json
 import logging
 import pickle
 import pydoc
+import threading
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -288,10 +289,20 @@ def test_a_task_that_is_cancelled_ends_its_transfer(server: FakeForge, tmp_path:
 
     async def run() -> None:
         async with AsyncForge(KEY, server.url) as client:
+            loop = asyncio.get_running_loop()
 
             def cancel(at: Progress) -> None:
                 told.append(at.path)
                 task.cancel()
+                # After the task has heard of it: else the transfer may be over first.
+                loop.call_soon(go_on.set)
+
+            def hold(request: Request) -> None:
+                if request.path.endswith("/files/big"):
+                    server.go_on = go_on
+
+            go_on = threading.Event()
+            server.script = hold
 
             task = asyncio.ensure_future(client.artifacts.pull("ds_1", tmp_path, cancel))
             await task
