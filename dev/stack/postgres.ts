@@ -46,7 +46,8 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
 
 const setting = (name: string, value: string): string[] => ["-c", `${name}=${value}`];
 
-const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes"].flatMap((name) =>
+/** Nothing that its short-lived databases would gain by. */
+const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
   setting(name, "off"),
 );
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { createWriteStream, existsSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { dirname } from "node:path";
 
 export interface Command {
@@ -34,19 +34,18 @@ export class ManagedProcess {
 
   static start(command: Command): ManagedProcess {
     mkdirSync(dirname(command.logFile), { recursive: true });
-    const log = createWriteStream(command.logFile, { flags: "a", mode: 0o600 });
+    // Its own file, not a pipe to us: it goes on writing when we are gone, and we need not copy.
+    const log = openSync(command.logFile, "a", 0o600);
     const child = spawn(command.program, command.args, {
       cwd: command.cwd,
       env: command.env ?? process.env,
       // Its own group: Ctrl-C in the terminal reaches us alone, and we stop things in order.
       detached: true,
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", log, log],
       ...(command.uid === undefined ? {} : { uid: command.uid }),
       ...(command.gid === undefined ? {} : { gid: command.gid }),
     });
-    child.stdout?.pipe(log, { end: false });
-    child.stderr?.pipe(log, { end: false });
-    child.once("close", () => log.end());
+    closeSync(log);
     if (child.pid === undefined) {
       child.on("error", () => undefined);
       throw new Error(`could not start ${command.name}: is ${command.program} there?`);

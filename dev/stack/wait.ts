@@ -4,9 +4,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
 /** What has not come about at once is asked for less and less often. */
-const FIRST_PAUSE_MS = 15;
-const LAST_PAUSE_MS = 200;
-const GROWTH = 1.2;
+const FIRST_PAUSE_MS = 30;
+const LAST_PAUSE_MS = 250;
+const GROWTH = 1.4;
 
 /**
  * Polls until `probe` gives something other than undefined, false or an error.
