@@ -52,7 +52,7 @@ export async function reconcileWorkflow(
   const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(job.job_id));
   const { status, awaited } = await describeWorkflow(() => handle.describe());
   if (status !== "RUNNING") {
-    // The caller's row may be older than the job's end, which the workflow waits for before it closes.
+    // Read again: the workflow closes after its job ended, and the caller's row may be older than that.
     const now = await findJob(ctx.pool, job.job_id, null);
     if (now && isFinal(now.status) && status === now.status.toUpperCase()) return false;
     ctx.logger.warn({ job_id: job.job_id, status }, "its workflow is gone; starting it again");

@@ -7,10 +7,9 @@ import { setFlagsFromString } from "node:v8";
 setFlagsFromString("--semi-space-growth-factor=1");
 
 /**
- * Called once a server has started: from then on the old objects may grow by a tenth until they are
- * collected, and not to twice what is alive. While modules are loaded, which grows the heap from nothing,
- * that would be a fifth of the time. With a thousand parked workers this is 190 MB or 140, at no
- * measurable cost in time.
+ * Call after a server has started. Lets the old generation grow by 10 % between collections instead of to
+ * twice the live size: 140 MB instead of 190 with a thousand waiting polls, at no measurable cost in time.
+ * During the start, while modules fill the heap, it would cost a fifth of the CPU time.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString("--heap-growing-percent=10");

@@ -23,7 +23,7 @@ export interface Health {
 
 interface Routes {
   routes: Route[];
-  /** Of all of them; most processes are never asked for it. */
+  /** Computed on the first call, because most processes never need it. */
   document: () => OpenApiDocument;
 }
 

@@ -80,13 +80,13 @@ const variables = {
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
   FORGE_OUTBOX_LEASE_S: seconds(10).describe(
-    "what a process that tells Temporal has claimed for longer, another tells, in seconds; longer than a call",
+    "an outbox entry claimed for longer is delivered by another process, in seconds; longer than a call takes",
   ),
   FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
-    "what the process that decided something has not told Temporal for longer, any process tells, in seconds",
+    "a new outbox entry not delivered by the process that wrote it for longer is delivered by any, in seconds",
   ),
   FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
-    "a workflow's task that its worker has not taken for longer goes to any worker, in seconds",
+    "a workflow task not taken by its worker for longer goes to any worker, in seconds",
   ),
   FORGE_TRAIN_NEEDS_GPU: flag(true).describe("whether train jobs run on GPU workers only"),
   FORGE_DEFAULT_TEACHER: z

@@ -1,4 +1,4 @@
-/** Makes something when it is first asked for, and keeps it. */
+/** Computes a value on the first call and returns the same one afterwards. */
 export function once<T>(make: () => T): () => T {
   let made: { value: T } | undefined;
   return () => {

@@ -31,7 +31,7 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
  */
 const SHORT = {
   jobs: 60,
-  // Fewer do not fill the fifty that are in flight, and the ratio is that of two latencies.
+  // Enough to keep fifty in flight; with fewer the ratio compares latencies.
   workflows: 180,
   rounds: 3,
   slack: 1.5,
@@ -40,7 +40,7 @@ const SHORT = {
   statusCalls: 300,
   workers: 150,
   windows: 5,
-  // More often than in the full form: of so few workers it is enough to be seen in a short time.
+  // More often than in the full form, so that short windows have enough heartbeats.
   heartbeatS: 2,
   windowS: 2,
   lessIdle: true,

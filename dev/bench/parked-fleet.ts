@@ -26,7 +26,7 @@ export interface FleetScale {
   workers: number;
   windows: number;
   heartbeatS: number;
-  /** A multiple of it, so that each worker is heard as often in each window. */
+  /** A multiple of heartbeatS, so that every window has the same number of heartbeats. */
   windowS: number;
 }
 

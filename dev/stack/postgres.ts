@@ -14,7 +14,7 @@ interface PostgresOptions {
   port: number;
   password: string;
   logFile: string;
-  /** Keep nothing through a power cut, and save the time that it takes: for tests. */
+  /** For tests: faster, and not safe against a crash of the machine. */
   volatile?: boolean;
   /** Told before it is ready, so that it can be ended whatever happens meanwhile. */
   onSpawn(process: ManagedProcess): void;
@@ -46,7 +46,7 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
 
 const setting = (name: string, value: string): string[] => ["-c", `${name}=${value}`];
 
-/** Nothing that its short-lived databases would gain by. */
+/** Durability and maintenance that short-lived test databases don't need. */
 const VOLATILE = ["fsync", "synchronous_commit", "full_page_writes", "autovacuum"].flatMap((name) =>
   setting(name, "off"),
 );
@@ -69,7 +69,7 @@ async function initialise(options: PostgresOptions, account: Account | undefined
   const command = asUser(account, binary("initdb"), [
     `--pgdata=${dataDir}`,
     "--username=postgres",
-    // Connections are many in tests, and half of what one takes is the proof of its password.
+    // Password checks take half of the time of a connection, and tests open many.
     `--auth=${options.volatile ? "trust" : "scram-sha-256"}`,
     `--pwfile=${passwordFile}`,
     "--encoding=UTF8",

@@ -34,7 +34,7 @@ export class ManagedProcess {
 
   static start(command: Command): ManagedProcess {
     mkdirSync(dirname(command.logFile), { recursive: true });
-    // Its own file, not a pipe to us: it goes on writing when we are gone, and we need not copy.
+    // A file instead of a pipe: logging continues if this process dies, and costs it no CPU time.
     const log = openSync(command.logFile, "a", 0o600);
     const child = spawn(command.program, command.args, {
       cwd: command.cwd,

@@ -5,7 +5,7 @@ import { temporalBinary } from "./temporal-binary";
 import { waitFor } from "./wait";
 
 interface TemporalOptions {
-  /** Where its state stays; without, in its memory. */
+  /** SQLite file for the server's state. Default: in memory. */
   databaseFile?: string;
   port: number;
   uiPort: number;

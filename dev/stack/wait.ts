@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./process";
 
-/** What has not come about at once is asked for less and less often. */
+/** The pause between two probes grows from the first to the last. */
 const FIRST_PAUSE_MS = 30;
 const LAST_PAUSE_MS = 250;
 const GROWTH = 1.4;

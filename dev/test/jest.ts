@@ -17,14 +17,14 @@ interface JestReport {
 }
 
 export interface JestRun {
-  /** Where the files of each suite lie. */
+  /** Folders or path prefixes of each suite. */
   suites: Record<string, string[]>;
-  /** Files that run at once. */
+  /** Files to run at once. */
   lanes: number;
   env: Record<string, string>;
 }
 
-/** All files of some suites in one run of jest, longest first; a tally for each suite. */
+/** Runs all files of some suites in one run of jest, longest first. Returns a tally for each suite. */
 export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
   const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
   const report = join(folder, "report.json");
@@ -36,7 +36,7 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       `--outputFile=${report}`,
       `--maxWorkers=${lanes}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
-      // Whole paths: jest would find "dev/" also in that of the checkout.
+      // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's own.
       ...Object.values(suites)
         .flat()
         .map((path) => join(checkoutRoot(), path)),
@@ -65,7 +65,7 @@ function tallyOf(suite: string, folders: string[], results: JestReport["testResu
     for (const { fullName, failureMessages } of failed) {
       tally.failures.push(inShort(`${path}: ${fullName}`, failureMessages.join("\n")));
     }
-    // Without a test of its own that failed, the file itself could not be run.
+    // The file could not be loaded.
     if (failed.length === 0 && message !== "" && assertionResults.length === 0) {
       tally.failed += 1;
       tally.failures.push(inShort(path, message));

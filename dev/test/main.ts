@@ -28,7 +28,7 @@ const IN_JEST: Record<string, string[]> = {
 };
 const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
 
-/** Run when named only: what takes longer, and the long form of tests whose short form always runs. */
+/** `npm run test:slow`: what takes longer, and the long forms of tests whose short form is in `npm test`. */
 const SLOW = [
   "test/slow/",
   "test/faults/handlers",
@@ -38,7 +38,7 @@ const SLOW = [
   "test/e2e/large-files",
 ];
 
-/** Files at once on two cores: they wait for half of their time, and a lane that waits is no lane that works. */
+/** Test files that run at once. They wait for half of their time, so two cores are busy with four. */
 const LANES = 4;
 const PYTHON_LANES = 2;
 
@@ -47,7 +47,7 @@ const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit
 /** `npm test [-- suite …]`: every suite, or those named; ends with one line of totals. */
 async function main(): Promise<void> {
   const named = process.argv.slice(2);
-  // A Python process that compiles all that it imports takes twice as long.
+  // Without bytecode files every Python process compiles all that it imports, which doubles its time.
   delete process.env.PYTHONDONTWRITEBYTECODE;
   const unknown = named.find((name) => ![...ALL, "slow"].includes(name));
   if (unknown) throw new Error(`no suite "${unknown}"; there are ${[...ALL, "slow"].join(", ")}`);
@@ -74,8 +74,8 @@ async function install(chosen: string[]): Promise<void> {
 }
 
 /**
- * What jest runs and, beside it, what is one process after the other. The benchmark is last and alone: it
- * would measure the others.
+ * Runs jest and, at the same time, the checks that jest does not run, one after the other. The benchmark
+ * runs last and alone, because it measures time.
  */
 async function runSuites(chosen: string[]): Promise<Tally[]> {
   const inJest = chosen.filter((name) => name in IN_JEST);
@@ -86,7 +86,7 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
     const suites = Object.fromEntries(inJest.map((name) => [name, IN_JEST[name] ?? []]));
     const both = [
       inJest.length > 0 ? runJest({ suites, lanes: LANES, env }) : [],
-      runBeside(chosen),
+      runOthers(chosen),
     ];
     tallies.push(...(await Promise.all(both)).flat());
   } finally {
@@ -104,7 +104,7 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
   return tallies;
 }
 
-async function runBeside(chosen: string[]): Promise<Tally[]> {
+async function runOthers(chosen: string[]): Promise<Tally[]> {
   const tallies: Tally[] = [];
   if (chosen.includes("lint")) tallies.push(await lint());
   if (chosen.includes("python")) {

@@ -15,7 +15,7 @@ export async function runPython(interpreter: string, lanes: number): Promise<Tal
   const checks = await runChecks("python lint", interpreter, [
     ["-m", "ruff", "check", ...SOURCES],
     ["-m", "ruff", "format", "--check", ...SOURCES],
-    // Of every checkout: what has not changed is not checked again.
+    // Shared by all checkouts: unchanged files are not checked again.
     ["-m", "mypy", "--cache-dir", join(cacheDir(), "mypy"), ...TYPED],
   ]);
   return [checks, await runPytest(interpreter, lanes)];
@@ -31,7 +31,7 @@ async function runPytest(interpreter: string, lanes: number): Promise<Tally> {
     const { code, output } = await runQuietly(interpreter, [...args, `--junitxml=${report}`]);
     if (code !== 0) say(output);
     const tally = tallyOf(readFileSync(report, "utf8"));
-    // It may also have failed as a whole, or have found no test.
+    // pytest failed without a failed test, or found none.
     const isWrong = tally.failed === 0 && (code !== 0 || tally.passed === 0);
     return isWrong ? failedTally("python", `pytest ended with code ${code}`) : tally;
   } catch (error) {

@@ -5,11 +5,11 @@ import { writeTimes } from "./times";
 
 const SLOWEST = 10;
 
-/** What `npm test` may take on two cores once everything is installed; half as much again fails it. */
+/** Target for `npm test` on two cores, without installing. A run fails at 1.5 times the target. */
 const BUDGET_S = 600;
 const TOLERANCE = 1.5;
 
-/** A tally of the run's own: whether it kept its budget. Only of a whole run. */
+/** Whether a whole run kept within its time. Counts as one test. */
 export function judgeBudget(seconds: number): Tally {
   const holds = availableParallelism() < 2 || seconds <= BUDGET_S * TOLERANCE;
   const failure = `the suites took ${Math.round(seconds)} s; they may take ${BUDGET_S} s on two cores`;
@@ -23,7 +23,7 @@ export function judgeBudget(seconds: number): Tally {
   };
 }
 
-/** The slowest files, each suite, the failures once more, and the line of totals. */
+/** Prints the slowest files, each suite, all failures, and the line of totals. */
 export function report(tallies: Tally[], seconds: number): void {
   const files = tallies.flatMap(({ files: each }) => each).sort((a, b) => b.seconds - a.seconds);
   writeTimes(Object.fromEntries(files.map(({ path, seconds: took }) => [path, round(took)])));

@@ -3,7 +3,7 @@ import { checkoutRoot } from "../stack/paths";
 
 export interface Ended {
   code: number;
-  /** Both streams, where they were not passed on. */
+  /** Both streams; empty if they went to our terminal. */
   output: string;
 }
 
@@ -14,7 +14,7 @@ export const runHere = (
   env: Record<string, string> = {},
 ): Promise<Ended> => run(program, args, { env, stdio: "inherit" });
 
-/** Runs a program in the checkout; what it printed is returned, because others print meanwhile. */
+/** Runs a program in the checkout and returns its output instead of printing it. */
 export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
   run(program, args, { env: {}, stdio: "pipe" });
 

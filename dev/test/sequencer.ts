@@ -5,13 +5,13 @@ import { readTimes } from "./times";
 
 type Tests = Parameters<Sequencer["sort"]>[0];
 
-/** Files that have a server run for longer than those that have none. */
+/** Estimates for files that have not run on this machine. */
 const UNKNOWN_S: [RegExp, number][] = [
   [/^test\/(faults|slow)\//, 60],
   [/^test\//, 20],
 ];
 
-/** Longest first, by the last run's times: what is begun last must be short, for all lanes to end together. */
+/** Longest first, by the times of the last run, so that all lanes end at about the same time. */
 class LongestFirst extends Sequencer {
   override sort(tests: Tests): Tests {
     const times = readTimes();
@@ -23,5 +23,5 @@ class LongestFirst extends Sequencer {
   }
 }
 
-// Jest takes what the module is.
+// Jest expects the class itself as the module.
 module.exports = LongestFirst;

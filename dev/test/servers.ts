@@ -10,12 +10,12 @@ import { startTemporal } from "../stack/temporal";
 import { freePorts } from "../stack/wait";
 
 const PASSWORD = "test";
-/** Migrated once; each test file's database is a copy. */
+/** Migrated once. The database of each test file is a copy of it. */
 export const TEMPLATE = "forge_template";
 
 /**
- * The Postgres and the Temporal server that test files share, each with a database and a task queue of its
- * own. Those that stop, kill or freeze one of them start their own.
+ * One Postgres and one Temporal server for all test files. Each file has its own database and task queue
+ * there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
  */
 export class TestServers {
   private processes: ManagedProcess[] = [];
@@ -29,7 +29,7 @@ export class TestServers {
     const home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
     const [postgres = 0, temporal = 0, ui = 0] = await freePorts(3);
     const servers = new TestServers(home, { postgres, temporal, ui });
-    // They are in groups of their own, so that Ctrl-C would leave them behind.
+    // They run in their own process groups, so Ctrl-C does not reach them.
     process.once("exit", () => servers.kill());
     for (const signal of ["SIGINT", "SIGTERM"] as const)
       process.once(signal, () => process.exit(1));
@@ -42,7 +42,7 @@ export class TestServers {
     return servers;
   }
 
-  /** How test files find them; test/support/servers.ts reads it. */
+  /** Read by test/support/servers.ts. */
   get environment(): Record<string, string> {
     return {
       TEST_POSTGRES_URL: this.urlOf("postgres"),

@@ -1,13 +1,13 @@
-/** What came of a suite. */
+/** The result of a suite. */
 export interface Tally {
   suite: string;
   passed: number;
   failed: number;
-  /** What failed, and why in short: printed once more at the end, where CI's output isn't cut. */
+  /** Name and first lines of each failure. Printed at the end, because CI cuts long output in the middle. */
   failures: string[];
-  /** Of each file, where they are known, in seconds. */
+  /** The time of each file. */
   files: { path: string; seconds: number }[];
-  /** From the first file's start to the last one's end. */
+  /** Sum over its files. */
   seconds: number;
 }
 

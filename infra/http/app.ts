@@ -36,7 +36,7 @@ declare module "fastify" {
   }
 }
 
-/** Files that anybody may read, by path; made when they are first asked for. */
+/** Public files by path. The content is read or computed on the first request. */
 export type OpenFiles = Record<string, { contentType: string; content: () => Buffer | string }>;
 
 /** Of an answer that is no page: whatever is in it, no browser makes one of it. */

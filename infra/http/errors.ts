@@ -30,7 +30,7 @@ export function sendError(
   reply.header("x-request-id", request.id);
   const isPassing = refusal.status === 503 || refusal.status === 429;
   if (isPassing && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
-  // Tells a client that is still sending to stop; the rest is read for a while (lingering-close.ts).
+  // Asks a client that is still sending to stop. lingering-close.ts reads what it sends until then.
   if (isBodyPending(request)) reply.header("connection", "close");
   reply.code(refusal.status);
   if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));
@@ -39,7 +39,7 @@ export function sendError(
 
 /** The answer to bytes that are no HTTP request, or that never became one in time. */
 export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
-  // Each piece that a refused client still sends is another error.
+  // Node reports an error for every chunk that arrives after the first error.
   if (socket.writableEnded) return;
   if (!socket.writable || error.code === "ECONNRESET") {
     socket.destroy();

@@ -123,7 +123,7 @@ function answered(outgoing: ClientRequest, given: Forwarding): Promise<IncomingM
     });
     outgoing.once("close", () => {
       body.unpipe(limit);
-      // A server may have answered before it has read all; the client is still sending.
+      // The model may answer before it has read everything; drop what the client still sends.
       body.resume();
     });
     body.pipe(limit).pipe(outgoing);

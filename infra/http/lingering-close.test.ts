@@ -25,7 +25,7 @@ const refuse: RequestListener = (request, response) => {
   response.writeHead(413, { "content-length": 2 }).end("no");
 };
 
-/** A client that reads nothing before it has sent what it wants to, as many do. */
+/** A client that reads only after it has sent everything, as many do. */
 function open(length: number): Socket {
   const { port } = server.address() as AddressInfo;
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });

@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** The bounds of what is read of a request that was already answered: bytes, silence, and time in all. */
+/** Bounds for reading the rest of a body after the answer: bytes, time without a byte, total time. */
 const MAX_BYTES = 64 * 1024 * 1024;
 const QUIET_MS = 2_000;
 const MAX_MS = 30_000;
@@ -15,9 +15,9 @@ export function isBodyPending({ raw }: { raw: IncomingMessage }): boolean {
 }
 
 /**
- * Has a server close connections as nginx's `lingering_close` does. Node destroys the socket once the answer is
- * written; where the client is still sending, the kernel then resets the connection, and the client sees a
- * broken pipe in place of the answer.
+ * Makes a server close connections like nginx's `lingering_close`. Node destroys the socket when the answer is
+ * written. If the client is still sending, the kernel then resets the connection, and the client gets a broken
+ * pipe instead of the answer.
  */
 export function lingerOnClose(server: Server): void {
   const latest = new WeakMap<Socket, IncomingMessage>();
@@ -33,16 +33,16 @@ export function lingerOnClose(server: Server): void {
   });
 }
 
-/** Ends our side of a connection on which no request came about. */
+/** Ends our side of a connection that carries no valid request, and drops what still arrives. */
 export function closeLingering(socket: Socket): void {
   socket.end();
   readOn(socket, { isDone: () => false, onEnd: () => socket.destroy() });
 }
 
 /**
- * Reads the rest of a body whose request was answered. Where the connection is kept, the next request follows
- * it. At a bound, or where the client leaves, whoever still reads the body gets an error: Node itself tells
- * only of requests without an answer.
+ * Reads and drops the rest of a body after its request was answered. On a kept connection the next request
+ * follows. At a bound, or if the client closes, the body stream is destroyed with an error, so that a handler
+ * that still reads it ends; Node does this only for requests without an answer.
  */
 export function dropRest(raw: IncomingMessage): void {
   raw.resume();
@@ -57,7 +57,7 @@ export function dropRest(raw: IncomingMessage): void {
 
 interface Reading {
   isDone(): boolean;
-  /** At a bound, and when the client has gone. */
+  /** Called at a bound, and when the client has closed the connection. */
   onEnd(): void;
 }
 

@@ -42,7 +42,7 @@ export async function* sentBytes(
   if (length !== undefined && passed < length) throw mismatch(length);
 }
 
-/** To read of a request's body: leaving it early, which destroys any other stream, keeps the connection. */
+/** Reads a request's body. Unlike the stream's own iterator, leaving early doesn't destroy the connection. */
 export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
   body.iterator({ destroyOnReturn: false });
 

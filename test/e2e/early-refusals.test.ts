@@ -5,8 +5,8 @@ import { AUDIT } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
 /**
- * Requests that are refused before their body has arrived, by a client that sends all of it before it reads:
- * it must find the answer, and not a broken pipe.
+ * Requests that are refused before their body has arrived. The client sends the whole body before it reads;
+ * it must get the answer, not a broken pipe.
  */
 let forge: Forge;
 let worker: ServingWorker;
@@ -93,7 +93,7 @@ const user = (): { "X-Service-Api-Key": string } => ({
   "X-Service-Api-Key": forge.stack.keys.userKey,
 });
 
-test("a model that answers before it has read all is heard, too", async () => {
+test("the answer of a model that has not read the whole body arrives", async () => {
   const { url } = await deploy(forge.user);
   for (const model of worker.served.values()) {
     model.answering = (_asked, answer) => void answer.writeHead(207).end();

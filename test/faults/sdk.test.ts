@@ -39,7 +39,7 @@ afterAll(async () => {
 
 const CLIENTS = Object.keys(RUNNERS);
 
-/** All of them in `npm run test:slow`; else so many that each two of fault, client and request meet. */
+/** All combinations in `npm run test:slow`; otherwise every pair of fault, client and request occurs. */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.FORGE_SLOW
   ? FAULTS.flatMap((fault) =>
       CLIENTS.map((client): [string, (n: number) => Fault] => [client, () => fault]),

@@ -14,7 +14,7 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-/** A migrated database and nothing beside it: for tests of statements, which a server would interfere with. */
+/** A migrated database without a forge-server, for tests of SQL statements that a server would interfere with. */
 export async function openDatabase(env: Record<string, string> = {}): Promise<Database> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
   const place = await takePlace(["temporal"]);

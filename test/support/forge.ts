@@ -32,8 +32,10 @@ export interface Forge {
   stop(): Promise<void>;
 }
 
-/** What a process that was killed had taken on, others do soon. */
-const SHORT_LEASES = {
+/** Leases are short so that other processes soon take over the work of a killed one. */
+const DEFAULTS = {
+  // A test's worker that sends no heartbeats must not die on a busy machine before its file has ended.
+  FORGE_HEARTBEAT_TIMEOUT_S: "600",
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
   FORGE_TEMPORAL_STICKY_S: "2",
@@ -42,7 +44,7 @@ const SHORT_LEASES = {
 export interface ForgeOptions {
   /** The Temporal worker is a process of its own. */
   split?: boolean;
-  /** What the file stops, kills or freezes, and can't share with others. */
+  /** Servers that the file stops, kills or freezes, and so can't share. */
   own?: Server[];
 }
 
@@ -53,7 +55,7 @@ export async function startForge(
 ): Promise<Forge> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
   const place = await takePlace(own);
-  const env = { ...SHORT_LEASES, ...place.env, ...given };
+  const env = { ...DEFAULTS, ...place.env, ...given };
   const { given: servers } = place;
   const stack = new Stack({
     ...{ home, agents: 0, env, split, say: saySilently, given: servers },
@@ -68,7 +70,7 @@ export async function startForge(
   }
   const { config } = loadConfig({
     ...env,
-    // Each connection is a process, and a test seldom looks at several things at once.
+    // Each connection is a process of Postgres, and tests need few at once.
     FORGE_DATABASE_POOL: "6",
     FORGE_STORE_DIR: stack.storeDir,
     FORGE_DATABASE_URL: stack.databaseUrl,

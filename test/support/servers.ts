@@ -7,15 +7,15 @@ export type Server = "postgres" | "temporal";
 
 export interface Place {
   given: GivenServers;
-  /** What a forge-server beside others needs to know. */
+  /** Settings for the forge-server. */
   env: Record<string, string>;
   remove(): Promise<void>;
 }
 
 /**
- * A place for one test file on the servers that `npm test` started (dev/test/servers.ts): a database and a
- * task queue of its own. What it wants to have as its own, and everything where there are no such servers
- * because the file is run by itself, its stack starts.
+ * Makes a database and a task queue for one test file on the servers that `npm test` started
+ * (dev/test/servers.ts). The file's stack starts the servers listed in `own`, and both if there are no shared
+ * ones because the file runs by itself.
  */
 export async function takePlace(own: Server[]): Promise<Place> {
   const { TEST_POSTGRES_URL: postgres, TEST_TEMPORAL_ADDRESS: temporal } = process.env;
