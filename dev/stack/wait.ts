@@ -5,7 +5,7 @@ import type { ManagedProcess } from "./process";
 
 /** The pause between two probes grows from the first to the last. */
 const FIRST_PAUSE_MS = 30;
-const LAST_PAUSE_MS = 250;
+const LAST_PAUSE_MS = 100;
 const GROWTH = 1.4;
 
 /**

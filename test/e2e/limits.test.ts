@@ -55,10 +55,15 @@ test("after a pause it is served again", async () => {
   const api = new ApiClient(forge.stack.apiUrl, await newKey());
   await Promise.all(Array.from({ length: 300 }, () => api.call("GET", "/api/billing/rates")));
   // A token may have come in meanwhile.
-  const refused = await waitFor("a refusal", async () => {
-    const answer = await api.call("GET", "/api/billing/rates");
-    return answer.status === 429 && answer;
-  });
+  const refused = await waitFor(
+    "a refusal",
+    async () => {
+      const answer = await api.call("GET", "/api/billing/rates");
+      return answer.status === 429 && answer;
+    },
+    // Faster than tokens come in.
+    { everyMs: 5 },
+  );
   const pauseS = Number(refused.headers.get("retry-after") ?? 0);
   await new Promise((resolve) => setTimeout(resolve, pauseS * 1000));
   expect((await api.call("GET", "/api/billing/rates")).status).toBe(200);
