@@ -31,8 +31,8 @@ const AT_ONCE = 16;
  * Proves the invariants of design.md on a database at rest: no job is under way, but for one that waits
  * to place a live deployment again.
  *
- * @param closed ids of workflows that were seen to have closed as their jobs ended, which never changes;
- *   a caller that keeps it has only those compared that have closed since.
+ * @param closed ids of workflows already seen to have closed as their jobs ended; they are not compared
+ *   again, so a wrong second run of one is found only by a call without them. New ones are added.
  * @returns one line for each violation; none is the proof.
  */
 export async function checkInvariants(

@@ -106,7 +106,7 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
 
 async function runOthers(chosen: string[]): Promise<Tally[]> {
   const tallies: Tally[] = [];
-  if (chosen.includes("lint")) tallies.push(await lint());
+  if (chosen.includes("lint")) tallies.push(...(await lint()));
   if (chosen.includes("python")) {
     const interpreter = await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
     tallies.push(...(await runPython(interpreter, PYTHON_LANES)));
