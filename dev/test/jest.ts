@@ -2,9 +2,12 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { checkoutRoot } from "../stack/paths";
+import { cacheDir, checkoutRoot } from "../stack/paths";
 import { runHere } from "./run";
 import { emptyTally, failedTally, type Tally } from "./tally";
+
+/** Where the last run's test files leave their servers' logs, and the histories of a failed proof. */
+const EVIDENCE = join(cacheDir(), "test-evidence");
 
 interface JestReport {
   testResults: {
@@ -41,7 +44,8 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
         .flat()
         .map((path) => join(checkoutRoot(), path)),
     ];
-    await runHere(process.execPath, args, env);
+    rmSync(EVIDENCE, { recursive: true, force: true });
+    await runHere(process.execPath, args, { ...env, TEST_EVIDENCE_DIR: EVIDENCE });
     const { testResults } = JSON.parse(readFileSync(report, "utf8")) as JestReport;
     return names.map((name) => tallyOf(name, suites[name] ?? [], testResults));
   } catch (error) {

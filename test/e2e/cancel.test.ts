@@ -13,7 +13,7 @@ beforeAll(async () => {
   forge = await startForge(
     {
       FORGE_CANCEL_GRACE_S: String(GRACE_S),
-      FORGE_HEARTBEAT_TIMEOUT_S: "6",
+      FORGE_HEARTBEAT_TIMEOUT_S: "8",
       FORGE_ASSIGNMENT_TIMEOUT_S: "5",
       FORGE_DEAF_AFTER_S: "60",
     },

@@ -30,7 +30,7 @@ const MAX_TRAINING_S = 90;
 
 beforeAll(async () => {
   await pythonEnvironment(saySilently, ["runtime", "train"]);
-  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "4", HEARTBEAT_INTERVAL: "0.5" });
+  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "10", HEARTBEAT_INTERVAL: "0.5" });
   await forge.stack.startAgent("box");
 }, 300_000);
 

@@ -21,7 +21,7 @@ const made: string[] = [];
 
 beforeAll(async () => {
   forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: "2",
+    FORGE_HEARTBEAT_TIMEOUT_S: "5",
     FORGE_DEPLOYMENT_MISSING_S: "1",
     FORGE_DEPLOYMENT_UNHEALTHY_S: "1",
     FORGE_DEPLOYMENT_STOP_GRACE_S: "3",

@@ -8,7 +8,7 @@ let forge: Forge;
 
 beforeAll(async () => {
   forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: "3",
+    FORGE_HEARTBEAT_TIMEOUT_S: "8",
     FORGE_DEAF_AFTER_S: "2",
     FORGE_ASSIGNMENT_TIMEOUT_S: "5",
   });

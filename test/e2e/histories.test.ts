@@ -65,7 +65,7 @@ describe("today's code", () => {
 
   beforeAll(async () => {
     forge = await startForge({
-      FORGE_HEARTBEAT_TIMEOUT_S: "1",
+      FORGE_HEARTBEAT_TIMEOUT_S: "3",
       FORGE_DEPLOYMENT_STOP_GRACE_S: "2",
     });
   });

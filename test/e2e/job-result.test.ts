@@ -9,7 +9,7 @@ let other: Tenant;
 
 beforeAll(async () => {
   forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: "2",
+    FORGE_HEARTBEAT_TIMEOUT_S: "8",
     FORGE_ASSIGNMENT_TIMEOUT_S: "1",
     FORGE_TRAIN_NEEDS_GPU: "true",
   });
@@ -44,7 +44,7 @@ describe("job_result", () => {
     const zombie = await forge.worker("w-zombie");
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const lost = await zombie.take();
-    // No heartbeat: after 2 s it is dead and the job is queued again.
+    // No heartbeat: after 8 s it is dead and the job is queued again.
     const heir = await forge.worker("w-heir");
     heir.beat();
     const handed = await heir.take();

@@ -1,6 +1,8 @@
 import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
+import { rawPoll } from "../support/raw-poll";
 import { createTenant, type Tenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
@@ -9,7 +11,6 @@ let other: Tenant;
 
 beforeAll(async () => {
   forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: "2",
     FORGE_ASSIGNMENT_TIMEOUT_S: "1",
     FORGE_TRAIN_NEEDS_GPU: "true",
   });
@@ -153,3 +154,45 @@ describe("next_job", () => {
     await untilEnded(forge.user, job_id);
   });
 });
+
+test("polls whose clients vanish never take a job: 200 destroyed, then 200 jobs, each run once", async () => {
+  const ids = Array.from({ length: 200 }, (_, n) => `gone-${n}`);
+  const sockets = await Promise.all(
+    ids.map(async (id) => {
+      await forge.worker(id);
+      return await rawPoll(forge, id, 40);
+    }),
+  );
+  await waitFor("all polls to be parked", async () => {
+    const rows = await all(
+      forge.ctx.pool,
+      "select from workers where worker_id = any($1) and available_until > now() and status = 'idle'",
+      [ids],
+    );
+    return rows.length === ids.length;
+  });
+  for (const socket of sockets) socket.destroy();
+  const alive = await Promise.all(
+    Array.from({ length: 5 }, async (_, n) => {
+      const worker = await forge.worker(`alive-${n}`);
+      worker.beat(1_000);
+      return worker;
+    }),
+  );
+  let open = true;
+  const working = alive.map(async (worker) => {
+    while (open) {
+      const job = await worker.next(1);
+      if (job) await worker.complete(job);
+    }
+  });
+  const jobs = await Promise.all(ids.map(() => forge.user.submit("audit", AUDIT)));
+  for (const { job_id } of jobs) {
+    const job = await untilEnded(forge.user, job_id, 60_000);
+    expect(job).toMatchObject({ status: "completed", attempts: 1 });
+    expect(job.worker_id).toMatch(/^alive-/);
+  }
+  open = false;
+  await Promise.all(working);
+  for (const worker of alive) worker.silence();
+}, 120_000);

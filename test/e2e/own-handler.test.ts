@@ -31,7 +31,7 @@ beforeAll(async () => {
     join(folder, "agent.toml"),
     `${toml}\n[handlers.audit]\ncommand = "sh audit.sh"\nenv = { NOTE = "from the file" }\n`,
   );
-  forge = await startForge({ HEARTBEAT_INTERVAL: "0.5", FORGE_HEARTBEAT_TIMEOUT_S: "3" });
+  forge = await startForge({ HEARTBEAT_INTERVAL: "0.5", FORGE_HEARTBEAT_TIMEOUT_S: "10" });
 });
 
 afterEach(async () => {

@@ -7,7 +7,8 @@ import { isOffered, untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
 /** What happens to the real agent and its job. */
-const TIMEOUT_S = 3;
+const TIMEOUT_S = 6;
+const BLIP_S = 3;
 
 /** Long enough for something to happen to it, and no load on the machine. */
 const SLOW_AUDIT = `echo '::forge {"progress": 0.1}'
@@ -49,10 +50,10 @@ async function underWay(): Promise<string> {
   return job_id;
 }
 
-test(`frozen for ${TIMEOUT_S - 1} s goes on with its attempt`, async () => {
+test(`frozen for ${BLIP_S} s goes on with its attempt`, async () => {
   const jobId = await underWay();
   forge.stack.agents.get("agent")?.signal("SIGSTOP");
-  await sleep((TIMEOUT_S - 1) * 1000);
+  await sleep(BLIP_S * 1000);
   forge.stack.agents.get("agent")?.signal("SIGCONT");
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });

@@ -11,7 +11,7 @@ const workers: ServingWorker[] = [];
 beforeAll(async () => {
   forge = await startForge(
     {
-      FORGE_HEARTBEAT_TIMEOUT_S: "2",
+      FORGE_HEARTBEAT_TIMEOUT_S: "5",
       FORGE_DEPLOYMENT_STOP_GRACE_S: "3",
       FORGE_CANCEL_GRACE_S: "1",
       FORGE_RECONCILE_AFTER_S: "4",

@@ -4,7 +4,7 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
 /** Workers of every behaviour at once: no job is lost, none runs twice to an end, none hangs. */
-const TIMEOUT_S = 3;
+const TIMEOUT_S = 5;
 
 interface Shown {
   worker_id: string;

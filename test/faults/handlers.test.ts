@@ -11,7 +11,7 @@ import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 
 /** What happens to a running handler, and to what the agent has to deliver. */
-const TIMEOUT_S = 3;
+const TIMEOUT_S = 5;
 /** The long form holds the control plane away for a minute. */
 const AWAY_S = process.env.FORGE_SLOW ? 60 : 2 * TIMEOUT_S;
 

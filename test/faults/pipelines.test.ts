@@ -23,7 +23,7 @@ const ROUNDS = process.env.FORGE_SLOW ? 5 : 1;
 beforeAll(async () => {
   forge = await startForge(
     {
-      FORGE_HEARTBEAT_TIMEOUT_S: "4",
+      FORGE_HEARTBEAT_TIMEOUT_S: "6",
       HEARTBEAT_INTERVAL: "0.5",
       FORGE_RECONCILE_AFTER_S: "2",
       FORGE_DEPLOYMENT_STOP_GRACE_S: "1",

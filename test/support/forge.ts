@@ -10,6 +10,7 @@ import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
 import { all, execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
+import { keepHistories, keepLogs } from "./evidence";
 import { type Server, takePlace } from "./servers";
 import { TestWorker } from "./test-worker";
 
@@ -85,7 +86,9 @@ export async function startForge(
       return (await all(ctx.pool, "select from outbox")).length === 0;
     });
     const violations = await checkInvariants(ctx, known);
-    if (violations.length > 0) throw new Error(`violated:\n${violations.join("\n")}`);
+    if (violations.length === 0) return;
+    await keepHistories(ctx);
+    throw new Error(`violated:\n${violations.join("\n")}`);
   };
   return {
     stack,
@@ -106,6 +109,7 @@ export async function startForge(
       await closeContext(ctx);
       await stack.stop();
       await place.remove();
+      keepLogs(home);
       rmSync(home, { recursive: true, force: true });
     },
   };

@@ -48,12 +48,12 @@ export class Machine {
     await this.sshd.start();
     this.forge = await startForge(
       {
-        FORGE_HEARTBEAT_TIMEOUT_S: "4",
+        FORGE_HEARTBEAT_TIMEOUT_S: "8",
         FORGE_SSH_KEY_DIR: join(this.directory, "keys"),
         FORGE_SSH_ALLOW: "127.0.0.1/32",
         FORGE_COMPUTE_REPOSITORY: `file://${this.repository}`,
         FORGE_BOOTSTRAP_DIR: join(this.directory, "workers"),
-        FORGE_BOOTSTRAP_READY_S: "5",
+        FORGE_BOOTSTRAP_READY_S: "30",
         HEARTBEAT_INTERVAL: "0.5",
         FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
       },
