@@ -4,7 +4,13 @@ import { historyToJSON } from "@temporalio/common/lib/proto-utils";
 import { checkoutRoot } from "../../dev/stack/paths";
 import type { Context } from "../../infra/context";
 
-const MAX_HISTORIES = 20;
+interface Event {
+  eventTime: string;
+  eventType: string;
+}
+
+const MAX_WORKFLOWS = 5;
+const LAST_EVENTS = 8;
 
 /** The folder of the running test file under TEST_EVIDENCE_DIR (dev/test/jest.ts); undefined without one. */
 function folderOfFile(): string | undefined {
@@ -17,23 +23,40 @@ function folderOfFile(): string | undefined {
   return folder;
 }
 
-/** Keeps the logs of a file's servers after its folder is gone. */
+/** Keeps the logs of a file's servers after its home is gone. */
 export function keepLogs(home: string): void {
   const folder = folderOfFile();
   if (folder) cpSync(join(home, "logs"), folder, { recursive: true });
 }
 
-/** Keeps the histories of workflows that are still open, when a proof has failed. */
-export async function keepHistories({ config, temporal }: Context): Promise<void> {
-  const folder = folderOfFile();
-  if (!folder) return;
+/**
+ * For a proof that failed: what the workflows did last that are still open, one line each. Their whole
+ * histories are kept beside the logs.
+ */
+export async function openWorkflows({ config, temporal }: Context): Promise<string[]> {
   const query = `TaskQueue = '${config.temporal.taskQueue}' and ExecutionStatus = 'Running'`;
-  let kept = 0;
+  const folder = folderOfFile();
+  const lines: string[] = [];
   for await (const { workflowId, runId } of temporal.workflow.list({ query })) {
-    const history = await temporal.workflow.getHandle(workflowId, runId).fetchHistory();
-    const name = `${workflowId.replaceAll(":", "-")}.json`;
-    writeFileSync(join(folder, name), historyToJSON(history));
-    kept += 1;
-    if (kept === MAX_HISTORIES) return;
+    const handle = temporal.workflow.getHandle(workflowId, runId);
+    const history = historyToJSON(await handle.fetchHistory());
+    const { raw } = await handle.describe();
+    if (folder) {
+      const name = `${workflowId.replaceAll(":", "-")}.json`;
+      writeFileSync(join(folder, name), history);
+    }
+    const { events } = JSON.parse(history) as { events: Event[] };
+    const last = events.slice(-LAST_EVENTS).map(inShort);
+    const pending = (raw.pendingActivities ?? []).map(
+      ({ activityType, attempt }) => `${activityType?.name} attempt ${attempt}`,
+    );
+    const task = raw.pendingWorkflowTask ? [`task attempt ${raw.pendingWorkflowTask.attempt}`] : [];
+    lines.push(`${workflowId} is open: ${[...last, "pending:", ...pending, ...task].join(", ")}`);
+    if (lines.length === MAX_WORKFLOWS) break;
   }
+  return lines;
 }
+
+/** E.g. `22:26:53 TASK_STARTED`. */
+const inShort = ({ eventTime, eventType }: Event): string =>
+  `${eventTime.slice(11, 19)} ${eventType.replaceAll(/EVENT_TYPE_|WORKFLOW_/g, "")}`;

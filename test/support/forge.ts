@@ -10,7 +10,7 @@ import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
 import { all, execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
-import { keepHistories, keepLogs } from "./evidence";
+import { keepLogs, openWorkflows } from "./evidence";
 import { type Server, takePlace } from "./servers";
 import { TestWorker } from "./test-worker";
 
@@ -87,8 +87,8 @@ export async function startForge(
     });
     const violations = await checkInvariants(ctx, known);
     if (violations.length === 0) return;
-    await keepHistories(ctx);
-    throw new Error(`violated:\n${violations.join("\n")}`);
+    const open = await openWorkflows(ctx).catch((error: unknown) => [String(error)]);
+    throw new Error(["violated:", ...violations, ...open].join("\n"));
   };
   return {
     stack,
