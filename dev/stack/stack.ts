@@ -21,8 +21,8 @@ export interface StackOptions {
   env?: Record<string, string>;
   /** The Temporal worker is a process of its own, as in production. */
   split?: boolean;
-  /** Default true. Without source maps a server starts in a fifth less CPU time. */
-  sourceMaps?: boolean;
+  /** Node's options for the server. Default: with source maps, at a fourth more CPU time for its start. */
+  nodeOptions?: string[];
   /** Servers to use instead of starting them. */
   given?: GivenServers;
   say?: Say;
@@ -189,7 +189,7 @@ export class Stack {
     const urlFile = join(this.home, `${name}.url`);
     rmSync(urlFile, { force: true });
     const program = join(this.release, "bin", "forge-server.js");
-    const nodeOptions = this.options.sourceMaps === false ? [] : ["--enable-source-maps"];
+    const { nodeOptions = ["--enable-source-maps"] } = this.options;
     const server = ManagedProcess.start({
       name,
       program: process.execPath,

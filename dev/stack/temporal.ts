@@ -14,10 +14,12 @@ interface TemporalOptions {
   onSpawn(process: ManagedProcess): void;
 }
 
-/** A dev server's defaults throttle one that has a single shard and a single user: see docs/operating.md. */
+/** A dev server's defaults are for many shards, processes and users: see docs/operating.md. */
 const DYNAMIC_CONFIG: Record<string, number> = {
   "history.transferProcessorMaxPollRPS": 2_000,
   "history.timerProcessorMaxPollRPS": 2_000,
+  "matching.numTaskqueueReadPartitions": 1,
+  "matching.numTaskqueueWritePartitions": 1,
   "frontend.rps": 100_000,
   "frontend.namespaceRPS": 100_000,
   "matching.rps": 100_000,

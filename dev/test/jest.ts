@@ -34,6 +34,8 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
   const names = Object.keys(suites);
   try {
     const args = [
+      // Inherited by its workers. New objects are collected less often, which takes a tenth of their time.
+      "--min-semi-space-size=16",
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${report}`,

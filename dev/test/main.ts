@@ -79,19 +79,8 @@ async function install(chosen: string[]): Promise<void> {
  */
 async function runSuites(chosen: string[]): Promise<Tally[]> {
   const inJest = chosen.filter((name) => name in IN_JEST);
-  const servers = chosen.some(isServed) ? await TestServers.start() : undefined;
-  const tallies: Tally[] = [];
-  try {
-    const env = servers?.environment ?? {};
-    const suites = Object.fromEntries(inJest.map((name) => [name, IN_JEST[name] ?? []]));
-    const both = [
-      inJest.length > 0 ? runJest({ suites, lanes: LANES, env }) : [],
-      runOthers(chosen),
-    ];
-    tallies.push(...(await Promise.all(both)).flat());
-  } finally {
-    await servers?.stop();
-  }
+  const both = [inJest.length > 0 ? runInJest(inJest) : [], runOthers(chosen)];
+  const tallies = (await Promise.all(both)).flat();
   if (chosen.includes("slow")) {
     tallies.push(
       ...(await runJest({ suites: { slow: SLOW }, lanes: 2, env: { FORGE_SLOW: "1" } })),
@@ -102,6 +91,16 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
     tallies.push(await runChecks("bench", process.execPath, [command], runHere));
   }
   return tallies;
+}
+
+async function runInJest(names: string[]): Promise<Tally[]> {
+  const servers = names.some(isServed) ? await TestServers.start() : undefined;
+  try {
+    const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? []]));
+    return await runJest({ suites, lanes: LANES, env: servers?.environment ?? {} });
+  } finally {
+    await servers?.stop();
+  }
 }
 
 async function runOthers(chosen: string[]): Promise<Tally[]> {

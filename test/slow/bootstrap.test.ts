@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { waitFor } from "../../dev/stack/wait";
-import { Machine } from "../support/machine";
+import { Machine, READY_S } from "../support/machine";
 
 /** Every step of a bootstrap fails once, is shown, and mended; and the server is killed in the middle. */
 const machine = new Machine();
@@ -89,11 +89,11 @@ test("the agent starts and is not heard: step ready", async () => {
   await machine.bootstrapAgain();
   const failed = await machine.untilFailed("ready");
   expect(failed.status_reason).toMatch(
-    /lost for words\nthe agent was started, but not heard for 5 s/,
+    `lost for words\nthe agent was started, but not heard for ${READY_S} s`,
   );
   machine.stopAgent();
   machine.sshd.fake("setsid", undefined);
-}, 60_000);
+}, 120_000);
 
 test("with all of it mended, it becomes idle", async () => {
   await machine.bootstrapAgain();

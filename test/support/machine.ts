@@ -27,6 +27,9 @@ interface Detail {
   };
 }
 
+/** For how long a bootstrap waits for its agent; on a busy machine one needs some seconds. */
+export const READY_S = 20;
+
 /**
  * A machine that becomes a worker over real SSH: its script, git, venv, pip and agent are real; of the
  * package manager there is a stand-in. With the Forge that sets it up.
@@ -53,7 +56,7 @@ export class Machine {
         FORGE_SSH_ALLOW: "127.0.0.1/32",
         FORGE_COMPUTE_REPOSITORY: `file://${this.repository}`,
         FORGE_BOOTSTRAP_DIR: join(this.directory, "workers"),
-        FORGE_BOOTSTRAP_READY_S: "30",
+        FORGE_BOOTSTRAP_READY_S: String(READY_S),
         HEARTBEAT_INTERVAL: "0.5",
         FORGE_BOOTSTRAP_ENV: JSON.stringify(this.environment()),
       },
