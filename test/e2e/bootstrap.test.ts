@@ -133,7 +133,7 @@ describe("the story of one machine", () => {
       status: "failed",
       error_code: "cancelled",
     });
-    expect(await untilEnded(user, jobId, 120_000)).toMatchObject({
+    expect(await untilEnded(user, jobId, 300_000)).toMatchObject({
       status: "completed",
       worker_id: machine.id,
       attempts: 1,
@@ -147,7 +147,7 @@ describe("the story of one machine", () => {
       body: { error: { code: "worker_in_service" } },
     });
     await machine.forge.proveInvariants();
-  }, 150_000);
+  }, 330_000);
 
   test("no key and no secret is in its logs, in Temporal's histories, or in the server's log", async () => {
     const environment = machine.read("agent.env");
