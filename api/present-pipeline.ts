@@ -57,6 +57,10 @@ const stepSchema = z
   })
   .meta({ id: "PipelineStep" });
 
+const choice = z
+  .object(choiceSchema.shape)
+  .meta({ id: "Choice", description: "the best of several steps" });
+
 const definition = z
   .object({
     steps: z.array(
@@ -67,7 +71,7 @@ const definition = z
         options: anyObject,
         needs: z.array(z.string()),
         optional: z.boolean(),
-        choose: choiceSchema.nullable(),
+        choose: choice.nullable(),
       }),
     ),
   })

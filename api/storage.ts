@@ -31,22 +31,24 @@ const usageSchema = z
 /** A deployment is stopped, not kept or given up. */
 const KINDS = ARTIFACT_KINDS.filter((kind) => kind !== ARTIFACT_FORMS.deploy.kind);
 
+const rule = {
+  kind: z.enum(KINDS),
+  keep_days: z.int().min(1).max(36_500).describe("from its creation on"),
+};
+
 const rulesSchema = z
-  .strictObject({
-    rules: z
-      .array(
-        z.strictObject({
-          kind: z.enum(KINDS),
-          keep_days: z.int().min(1).max(36_500).describe("from its creation on"),
-        }),
-      )
-      .max(KINDS.length)
-      .refine(
-        (rules) => new Set(rules.map(({ kind }) => kind)).size === rules.length,
-        "have two for one kind",
-      ),
-  })
+  .object({ rules: z.array(z.object(rule)).max(KINDS.length) })
   .meta({ id: "RetentionRules" });
+
+const newRulesSchema = z.strictObject({
+  rules: z
+    .array(z.strictObject(rule))
+    .max(KINDS.length)
+    .refine(
+      (rules) => new Set(rules.map(({ kind }) => kind)).size === rules.length,
+      "have two for one kind",
+    ),
+});
 
 const TENANT = z.strictObject(tenantQuery);
 
@@ -103,7 +105,7 @@ export function storageRoutes(ctx: Context): Route[] {
         "old and nothing depends on it; kinds without one are kept.",
       query: TENANT,
       body: {
-        schema: rulesSchema,
+        schema: newRulesSchema,
         examples: { a_month: { rules: [{ kind: "raw_dataset", keep_days: 30 }] } },
       },
       answers: { 200: { description: "the rules", schema: rulesSchema } },

@@ -29,7 +29,7 @@ export const choiceSchema = z
     order: z.enum(["highest", "lowest"]).default("highest"),
     where: condition.optional().describe("only steps of which this holds are chosen from"),
   })
-  .meta({ id: "Choice", description: "the best of several steps" });
+  .meta({ id: "ChoiceSubmission", description: "the best of several steps" });
 export type Choice = z.infer<typeof choiceSchema>;
 
 /** One step as it is submitted: a job's payload with references, its options, and its place. */

@@ -20,14 +20,25 @@ export function startTime(pid: number): string {
 }
 
 /** Processes that work in a directory, as all of Postgres' do in its data directory. Linux only. */
-export function processesIn(directory: string): number[] {
+export const processesIn = (directory: string): number[] =>
+  processesOfWhich((pid) => readlinkSync(`/proc/${pid}/cwd`) === directory);
+
+/** Other processes whose command or environment names a path below a directory. Linux only. */
+export const processesNaming = (directory: string): number[] =>
+  processesOfWhich((pid) =>
+    ["cmdline", "environ"].some((file) =>
+      readFileSync(`/proc/${pid}/${file}`, "utf8").includes(directory),
+    ),
+  ).filter((pid) => pid !== process.pid);
+
+function processesOfWhich(holds: (pid: number) => boolean): number[] {
   if (process.platform !== "linux") return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
     .filter((pid) => {
       try {
-        return readlinkSync(`/proc/${pid}/cwd`) === directory && startTime(pid) !== "";
+        return holds(pid) && startTime(pid) !== "";
       } catch {
         return false; // it ended meanwhile, or is not ours to look at
       }

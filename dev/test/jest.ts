@@ -1,23 +1,11 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join, relative } from "node:path";
-import { stripVTControlCharacters } from "node:util";
+import { join } from "node:path";
 import { cacheDir, checkoutRoot } from "../stack/paths";
+import { sayOnStderr as say } from "../stack/say";
+import { type JestReport, tallySuite } from "./jest-report";
 import { runHere } from "./run";
-import { emptyTally, failedTally, type Tally } from "./tally";
-
-/** Where the last run's test files leave their servers' logs, and the histories of a failed proof. */
-const EVIDENCE = join(cacheDir(), "test-evidence");
-
-interface JestReport {
-  testResults: {
-    name: string;
-    message: string;
-    startTime: number;
-    endTime: number;
-    assertionResults: { fullName: string; status: string; failureMessages: string[] }[];
-  }[];
-}
+import { failedTally, type Tally } from "./tally";
 
 export interface JestRun {
   /** Folders or path prefixes of each suite. */
@@ -30,7 +18,8 @@ export interface JestRun {
 /** Runs all files of some suites in one run of jest, longest first. Returns a tally for each suite. */
 export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
   const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
-  const report = join(folder, "report.json");
+  const file = join(folder, "report.json");
+  const evidence = evidenceFolder();
   const names = Object.keys(suites);
   try {
     const args = [
@@ -38,18 +27,25 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       "--min-semi-space-size=16",
       "node_modules/jest/bin/jest.js",
       "--json",
-      `--outputFile=${report}`,
+      `--outputFile=${file}`,
       `--maxWorkers=${lanes}`,
+      `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
       // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's own.
       ...Object.values(suites)
         .flat()
-        .map((path) => join(checkoutRoot(), path)),
+        .map((path) => escaped(join(checkoutRoot(), path))),
     ];
-    rmSync(EVIDENCE, { recursive: true, force: true });
-    await runHere(process.execPath, args, { ...env, TEST_EVIDENCE_DIR: EVIDENCE });
-    const { testResults } = JSON.parse(readFileSync(report, "utf8")) as JestReport;
-    return names.map((name) => tallyOf(name, suites[name] ?? [], testResults));
+    const { code } = await runHere(process.execPath, args, { ...env, TEST_EVIDENCE_DIR: evidence });
+    const report = JSON.parse(readFileSync(file, "utf8")) as JestReport;
+    const tallies = names.map((name) =>
+      tallySuite(name, suites[name] ?? [], report, checkoutRoot()),
+    );
+    const isTold = tallies.some(({ failed }) => failed > 0);
+    if (code !== 0) say(`The logs of the files' servers are in ${evidence}`);
+    return code === 0 || isTold
+      ? tallies
+      : [...tallies, failedTally("jest", `jest ended with code ${code}, and no test failed`)];
   } catch (error) {
     return [failedTally(names.join(", "), `jest left no report: ${String(error)}`)];
   } finally {
@@ -57,28 +53,18 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
   }
 }
 
-function tallyOf(suite: string, folders: string[], results: JestReport["testResults"]): Tally {
-  const tally = emptyTally(suite);
-  for (const { name, message, startTime, endTime, assertionResults } of results) {
-    const path = relative(checkoutRoot(), name);
-    if (!folders.some((folder) => path.startsWith(folder))) continue;
-    const seconds = (endTime - startTime) / 1000;
-    tally.files.push({ path, seconds });
-    tally.seconds += seconds;
-    const failed = assertionResults.filter(({ status }) => status === "failed");
-    tally.passed += assertionResults.filter(({ status }) => status === "passed").length;
-    tally.failed += failed.length;
-    for (const { fullName, failureMessages } of failed) {
-      tally.failures.push(inShort(`${path}: ${fullName}`, failureMessages.join("\n")));
-    }
-    // The file could not be loaded.
-    if (failed.length === 0 && message !== "" && assertionResults.length === 0) {
-      tally.failed += 1;
-      tally.failures.push(inShort(path, message));
-    }
-  }
-  return tally;
+const KEPT_RUNS = 3;
+
+/** A new folder for what test files leave behind (test/support/evidence.ts); older ones go. */
+function evidenceFolder(): string {
+  const root = join(cacheDir(), "test-evidence");
+  mkdirSync(root, { recursive: true });
+  const old = readdirSync(root).sort().slice(0, -KEPT_RUNS);
+  for (const name of old) rmSync(join(root, name), { recursive: true, force: true });
+  const folder = join(root, `${new Date().toISOString().replaceAll(":", "-")}-${process.pid}`);
+  mkdirSync(folder);
+  return folder;
 }
 
-const inShort = (name: string, message: string): string =>
-  [name, ...stripVTControlCharacters(message).trim().split("\n").slice(0, 20)].join("\n  ");
+/** Jest takes paths as regular expressions. */
+const escaped = (path: string): string => path.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

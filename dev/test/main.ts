@@ -5,38 +5,14 @@ import { temporalBinary } from "../stack/temporal-binary";
 import { lint, runChecks } from "./checks";
 import { runJest } from "./jest";
 import { runPython } from "./python";
-import { judgeBudget, report } from "./report";
-import { runHere } from "./run";
+import { judgeBudget, keepTimes, report } from "./report";
+import { endRunning, runHere } from "./run";
+import { RunFolder } from "./run-folder";
 import { TestServers } from "./servers";
-import type { Tally } from "./tally";
+import { IN_JEST, SLOW } from "./suites";
+import { failedTally, type Tally } from "./tally";
 
-/** Suites of jest: where their files lie. */
-const IN_JEST: Record<string, string[]> = {
-  unit: [
-    "core/",
-    "infra/",
-    "agent-bridge/",
-    "api/",
-    "activities/",
-    "workflows/",
-    "dev/",
-    "sdk/typescript/",
-  ],
-  e2e: ["test/e2e/"],
-  contract: ["test/contract/"],
-  faults: ["test/faults/"],
-};
 const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
-
-/** `npm run test:slow`: what takes longer, and the long forms of tests whose short form is in `npm test`. */
-const SLOW = [
-  "test/slow/",
-  "test/faults/handlers",
-  "test/faults/pipelines",
-  "test/faults/billing",
-  "test/faults/sdk",
-  "test/e2e/large-files",
-];
 
 /** Test files that run at once. They wait for half of their time, so two cores are busy with four. */
 const LANES = 4;
@@ -53,11 +29,40 @@ async function main(): Promise<void> {
   if (unknown) throw new Error(`no suite "${unknown}"; there are ${[...ALL, "slow"].join(", ")}`);
   const chosen = named.length > 0 ? named : ALL;
   await install(chosen);
+  const folder = await RunFolder.make();
+  process.env.TMPDIR = `${folder.path}/`;
+  const cleanUp = async (): Promise<void> => {
+    await endRunning();
+    await folder.end();
+  };
+  const interrupted = onInterrupt(cleanUp);
   const started = performance.now();
-  const tallies = await runSuites(chosen);
-  const seconds = (performance.now() - started) / 1000;
-  if (named.length === 0) tallies.push(judgeBudget(seconds));
-  report(tallies, seconds);
+  try {
+    const tallies = await runSuites(chosen);
+    if (interrupted.aborted) return;
+    const seconds = (performance.now() - started) / 1000;
+    if (named.length === 0) tallies.push(judgeBudget(seconds));
+    if (!chosen.includes("slow")) keepTimes(tallies);
+    report(tallies, seconds);
+  } finally {
+    await cleanUp();
+  }
+}
+
+/** Ends the run at a signal: what was started first, because nothing of it gets the signal. */
+function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
+  const interrupt = new AbortController();
+  for (const [signal, code] of [
+    ["SIGINT", 130],
+    ["SIGTERM", 143],
+  ] as const) {
+    process.once(signal, () => {
+      say("\nInterrupted: ending all that was started …");
+      interrupt.abort();
+      void cleanUp().finally(() => process.exit(code));
+    });
+  }
+  return interrupt.signal;
 }
 
 /** Before the clock of any test runs. */
@@ -94,12 +99,17 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
 }
 
 async function runInJest(names: string[]): Promise<Tally[]> {
-  const servers = names.some(isServed) ? await TestServers.start() : undefined;
+  const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? []]));
+  if (!names.some(isServed)) return await runJest({ suites, lanes: LANES, env: {} });
+  const servers = new TestServers();
   try {
-    const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? []]));
-    return await runJest({ suites, lanes: LANES, env: servers?.environment ?? {} });
+    await servers.start();
+    const tallies = await runJest({ suites, lanes: LANES, env: servers.environment });
+    return [...tallies, ...servers.ended.map((words) => failedTally("servers", words))];
+  } catch (error) {
+    return [failedTally(names.join(", "), `the servers did not start: ${String(error)}`)];
   } finally {
-    await servers?.stop();
+    await servers.stop();
   }
 }
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import { sayOnStderr as say } from "../stack/say";
-import type { Tally } from "./tally";
+import { emptyTally, failedTally, type Tally } from "./tally";
 import { writeTimes } from "./times";
 
 const SLOWEST = 10;
@@ -13,25 +13,24 @@ const TOLERANCE = 1.5;
 export function judgeBudget(seconds: number): Tally {
   const holds = availableParallelism() < 2 || seconds <= BUDGET_S * TOLERANCE;
   const failure = `the suites took ${Math.round(seconds)} s; they may take ${BUDGET_S} s on two cores`;
-  return {
-    suite: "budget",
-    passed: holds ? 1 : 0,
-    failed: holds ? 0 : 1,
-    failures: holds ? [] : [failure],
-    files: [],
-    seconds: 0,
-  };
+  return holds ? { ...emptyTally("budget"), passed: 1 } : failedTally("budget", failure);
+}
+
+/** For the order of the next run. */
+export function keepTimes(tallies: Tally[]): void {
+  const files = tallies.flatMap(({ files: each }) => each);
+  writeTimes(Object.fromEntries(files.map(({ path, seconds }) => [path, round(seconds)])));
 }
 
 /** Prints the slowest files, each suite, all failures, and the line of totals. */
 export function report(tallies: Tally[], seconds: number): void {
   const files = tallies.flatMap(({ files: each }) => each).sort((a, b) => b.seconds - a.seconds);
-  writeTimes(Object.fromEntries(files.map(({ path, seconds: took }) => [path, round(took)])));
   say(`\nThe ${SLOWEST} slowest files`);
   for (const { path, seconds: took } of files.slice(0, SLOWEST)) say(`${inS(took)}  ${path}`);
   say("\nSuites, with the sum of their files' times");
-  for (const { suite, passed, failed, seconds: took } of tallies) {
-    say(`${inS(took)}  ${suite}: ${passed} passed, ${failed} failed`);
+  for (const { suite, passed, failed, skipped, seconds: took } of tallies) {
+    const more = skipped > 0 ? `, ${skipped} skipped` : "";
+    say(`${inS(took)}  ${suite}: ${passed} passed, ${failed} failed${more}`);
   }
   say(`${inS(seconds)}  from start to end`);
   for (const { suite, failures } of tallies) {

@@ -1,11 +1,14 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { checkoutRoot } from "../stack/paths";
+import { killGroup } from "../stack/process";
 
 export interface Ended {
   code: number;
   /** Both streams; empty if they went to our terminal. */
   output: string;
 }
+
+const running = new Set<ChildProcess>();
 
 /** Runs a program in the checkout, with our terminal. */
 export const runHere = (
@@ -18,6 +21,13 @@ export const runHere = (
 export const runQuietly = (program: string, args: string[]): Promise<Ended> =>
   run(program, args, { env: {}, stdio: "pipe" });
 
+/** Ends all that runs, with whatever it has started in its process group. */
+export async function endRunning(): Promise<void> {
+  const ends = [...running].map((child) => new Promise((resolve) => child.once("exit", resolve)));
+  for (const { pid } of running) if (pid !== undefined) killGroup(pid);
+  await Promise.all(ends);
+}
+
 async function run(
   program: string,
   args: string[],
@@ -27,15 +37,22 @@ async function run(
     cwd: checkoutRoot(),
     stdio: ["ignore", stdio, stdio],
     env: { ...process.env, ...env },
+    // A group of its own: Ctrl-C reaches us alone, and we end everything.
+    detached: true,
   });
+  running.add(child);
   let output = "";
   for (const stream of [child.stdout, child.stderr]) {
-    stream?.on("data", (chunk: Buffer) => {
-      output += chunk.toString();
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
     });
   }
   return await new Promise((resolve) => {
-    child.once("error", () => resolve({ code: 127, output }));
-    child.once("close", (code) => resolve({ code: code ?? 1, output }));
+    const end = (code: number): void => {
+      running.delete(child);
+      resolve({ code, output });
+    };
+    child.once("error", () => end(127));
+    child.once("close", (code) => end(code ?? 1));
   });
 }

@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
 import { migrate } from "../../infra/database/migrate";
+import { recordProcesses } from "../stack/leftovers";
 import { postgresUrl, startPostgres } from "../stack/postgres";
-import { killGroup, type ManagedProcess } from "../stack/process";
+import type { ManagedProcess } from "../stack/process";
 import { saySilently } from "../stack/say";
 import { startTemporal } from "../stack/temporal";
 import { freePorts } from "../stack/wait";
@@ -18,28 +19,23 @@ export const TEMPLATE = "forge_template";
  * there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
  */
 export class TestServers {
-  private processes: ManagedProcess[] = [];
+  private readonly processes: ManagedProcess[] = [];
+  private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
+  private ports = { postgres: 0, temporal: 0, ui: 0 };
 
-  private constructor(
-    private readonly home: string,
-    private readonly ports: { postgres: number; temporal: number; ui: number },
-  ) {}
-
-  static async start(): Promise<TestServers> {
-    const home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
+  async start(): Promise<void> {
     const [postgres = 0, temporal = 0, ui = 0] = await freePorts(3);
-    const servers = new TestServers(home, { postgres, temporal, ui });
-    // They run in their own process groups, so Ctrl-C does not reach them.
-    process.once("exit", () => servers.kill());
-    for (const signal of ["SIGINT", "SIGTERM"] as const)
-      process.once(signal, () => process.exit(1));
-    try {
-      await Promise.all([servers.startPostgres(), servers.startTemporal()]);
-    } catch (error) {
-      await servers.stop();
-      throw error;
-    }
-    return servers;
+    this.ports = { postgres, temporal, ui };
+    const starts = await Promise.allSettled([this.startPostgres(), this.startTemporal()]);
+    // Wait for both even if one fails, because stop() can't end a server that is still starting.
+    for (const each of starts) if (each.status === "rejected") throw each.reason;
+  }
+
+  /** What the servers said last that have ended by themselves. */
+  get ended(): string[] {
+    return this.processes
+      .filter(({ alive }) => !alive)
+      .map((each) => `the shared ${each.name} ended:\n${each.lastWords()}`);
   }
 
   /** Read by test/support/servers.ts. */
@@ -55,10 +51,10 @@ export class TestServers {
     rmSync(this.home, { recursive: true, force: true });
   }
 
-  private kill(): void {
-    for (const each of this.processes) if (each.alive) killGroup(each.pid);
-    rmSync(this.home, { recursive: true, force: true });
-  }
+  private readonly note = (server: ManagedProcess): void => {
+    this.processes.push(server);
+    recordProcesses(this.home, this.processes);
+  };
 
   private urlOf(database: string): string {
     return postgresUrl(this.ports.postgres, PASSWORD, database);
@@ -71,7 +67,7 @@ export class TestServers {
       password: PASSWORD,
       logFile: join(this.home, "postgres.log"),
       volatile: true,
-      onSpawn: (server) => this.processes.push(server),
+      onSpawn: this.note,
     });
     const client = new pg.Client({ connectionString: this.urlOf("postgres") });
     await client.connect();
@@ -87,7 +83,7 @@ export class TestServers {
         port: this.ports.temporal,
         uiPort: this.ports.ui,
         logFile: join(this.home, "temporal.log"),
-        onSpawn: (server) => this.processes.push(server),
+        onSpawn: this.note,
       },
       saySilently,
       new AbortController().signal,

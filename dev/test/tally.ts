@@ -3,6 +3,7 @@ export interface Tally {
   suite: string;
   passed: number;
   failed: number;
+  skipped: number;
   /** Name and first lines of each failure. Printed at the end, because CI cuts long output in the middle. */
   failures: string[];
   /** The time of each file. */
@@ -15,13 +16,17 @@ export const emptyTally = (suite: string): Tally => ({
   suite,
   passed: 0,
   failed: 0,
+  skipped: 0,
   failures: [],
   files: [],
   seconds: 0,
 });
 
-export const failedTally = (suite: string, failure: string): Tally => ({
-  ...emptyTally(suite),
-  failed: 1,
-  failures: [failure],
+export const failedTally = (suite: string, failure: string): Tally =>
+  withFailure(emptyTally(suite), failure);
+
+export const withFailure = (tally: Tally, failure: string): Tally => ({
+  ...tally,
+  failed: tally.failed + 1,
+  failures: [...tally.failures, failure],
 });

@@ -23,9 +23,15 @@ const CARD_AT = (userId: string, at: string): string => `
     order by t.effective_from desc limit 1), 'default')
   order by c.version desc limit 1`;
 
-/** The card that was in force for a tenant when a month ended: one that begins with the next is none of it. */
+/**
+ * The card that was in force for a tenant when a month ended: one that begins with the next is none of it.
+ * Of months before all cards, in which nothing was used, the first one.
+ */
 export const CARD_AT_END = (userId: string, end: string): string =>
-  CARD_AT(userId, `${end} - interval '1 microsecond'`);
+  CARD_AT(
+    userId,
+    `greatest(${end} - interval '1 microsecond', (select min(effective_from) from rate_cards where name = 'default'))`,
+  );
 
 /** The same of one month. @param end ISO 8601. */
 export async function findRateCardAtEnd(

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { z } from "zod";
 import type { Answer, Route } from "./route";
 
@@ -264,7 +265,12 @@ function toSchema(schema: z.ZodType, io: "input" | "output", schemas: Json): Jso
     JSON.parse(JSON.stringify(part).replaceAll('"#/$defs/', '"#/components/schemas/')) as Json;
   for (const [name, part] of Object.entries($defs)) {
     const { id: __, ...rest } = part as Json;
-    schemas[name] = moved(rest);
+    const described = moved(rest);
+    // As a request it may be closed and as an answer open: two schemas, and one would hide the other.
+    if (name in schemas && !isDeepStrictEqual(schemas[name], described)) {
+      throw new Error(`the schema ${name} is described in two ways`);
+    }
+    schemas[name] = described;
   }
   return moved(own);
 }

@@ -28,7 +28,6 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_CANCEL_GRACE_S: "600",
     FORGE_DEPLOYMENT_STOP_GRACE_S: "600",
-    FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
   model = await ModelServer.start("deployed");
   const worker = await forge.worker("w1", { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 });

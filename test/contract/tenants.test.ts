@@ -39,7 +39,6 @@ beforeAll(async () => {
     FORGE_MAX_STREAM_S: "1",
     FORGE_MAX_POLL_S: "1",
     // Nobody's deployment is to be placed again meanwhile.
-    FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
   owner = await createTenant(forge, "owner");
   stranger = await createTenant(forge, "stranger");

@@ -284,6 +284,13 @@ describe("rate cards", () => {
   });
 });
 
+test("a month before all rate cards is empty", async () => {
+  for (const period of ["1000-01", "1969-12"]) {
+    const summary = await forge.user.get(`/api/billing/summary?period=${period}`);
+    expect(summary).toMatchObject({ period, total_cost_usd: 0 });
+  }
+});
+
 test("the operator's check finds no difference, and finds one that is made", async () => {
   expect((await recomputeCheck(forge)).code).toBe(0);
   await forge.ctx.pool.query(

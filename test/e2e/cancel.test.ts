@@ -134,21 +134,21 @@ describe("cancel of a job that", () => {
 
   test("waits for another attempt ends it, and no other is queued", async () => {
     const { worker, jobId, job } = await running("c-between");
-    forge.stack.temporal?.signal("SIGSTOP");
+    forge.own("temporal").signal("SIGSTOP");
     await worker.fail(job, { retryable: true });
     expect((await cancel(jobId)).body).toMatchObject({ ...CANCELLED, attempts: 1 });
-    forge.stack.temporal?.signal("SIGCONT");
+    forge.own("temporal").signal("SIGCONT");
     await forge.settle();
     expect(await forge.user.attempts(jobId)).toHaveLength(1);
   });
 
   test("has an accepted result is refused: job_finalising", async () => {
     const { worker, jobId, job } = await running("c-final");
-    forge.stack.temporal?.signal("SIGSTOP");
+    forge.own("temporal").signal("SIGSTOP");
     await worker.complete(job);
     const answer = await cancel(jobId);
     expect(answer).toMatchObject({ status: 409, body: { error: { code: "job_finalising" } } });
-    forge.stack.temporal?.signal("SIGCONT");
+    forge.own("temporal").signal("SIGCONT");
     expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed" });
     expect((await cancel(jobId)).body.error.code).toBe("job_already_finished");
   });

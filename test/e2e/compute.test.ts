@@ -257,6 +257,20 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
   expect(tree).toMatchObject({ code: 0, out: expect.stringContaining("builtin:tiny") });
 }, 120_000);
 
+test("a training that is cancelled ends at once, and the worker takes the next job", async () => {
+  const { job_id } = await forge.user.submit("train", {
+    dataset_id: made.sft,
+    model: "builtin:tiny",
+    epochs: 500,
+  });
+  await waitFor("its first steps", async () =>
+    /^step \d+ of/m.test(await logOf(forge.user, job_id)),
+  );
+  await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
+  await runJob(forge.user, "evaluate", { checkpoint_id: made.trained });
+}, 120_000);
+
 test("a teacher that nobody knows fails the job, and the words say which", async () => {
   const { job_id } = await forge.user.submit("generate", {
     task: "t",

@@ -19,7 +19,6 @@ beforeAll(async () => {
   forge = await startForge({
     FORGE_PROXY_MAX_BODY_BYTES: String(MAX_BODY),
     FORGE_PROXY_TIMEOUT_S: "2",
-    FORGE_HEARTBEAT_TIMEOUT_S: "600",
   });
   worker = await servingWorker(forge, "box");
   deployment = await deploy(forge.user);

@@ -161,13 +161,13 @@ test("between two attempts, while Temporal is away", async () => {
   const worker = await forge.worker("between");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();
-  forge.stack.temporal?.signal("SIGSTOP");
+  forge.own("temporal").signal("SIGSTOP");
   // Lost with its worker's boot: the next attempt is the workflow's to queue.
   await worker.register(undefined, { boot_id: "another" });
   expect(await untilReason(forge.user, job_id, "between_attempts")).toMatchObject({
     message: "attempt 1 has ended; the next one is about to be queued",
   });
-  forge.stack.temporal?.signal("SIGCONT");
+  forge.own("temporal").signal("SIGCONT");
   expect(await worker.take()).toMatchObject({ job_id, attempt: 2 });
   await worker.complete({ ...job, attempt: 2 } as HandedJob);
   await untilEnded(forge.user, job_id);

@@ -8,7 +8,7 @@ import { writeHandlers } from "../support/own-handlers";
 
 /** What happens to the real agent and its job. */
 const TIMEOUT_S = 6;
-const BLIP_S = 3;
+const BLIP_S = 4;
 
 /** Long enough for something to happen to it, and no load on the machine. */
 const SLOW_AUDIT = `echo '::forge {"progress": 0.1}'

@@ -44,7 +44,7 @@ interface Record {
 test("stopped while Temporal is away: the bill is closed then, and the rest follows", async () => {
   const worker = await workerOf("a1");
   const one = await deploy(forge.user);
-  await forge.stack.temporal?.stop();
+  await forge.own("temporal").stop();
   const { status } = await forge.user.call("POST", `/api/deployments/${one.deployment_id}/stop`);
   expect(status).toBe(202);
   const record = `/api/billing/records/${one.job_id}`;
@@ -64,7 +64,7 @@ test("its worker dies while Temporal is away: it is placed again when that is ba
   const first = await workerOf("b1");
   const one = await deploy(forge.user);
   await workerOf("b2");
-  await forge.stack.temporal?.stop();
+  await forge.own("temporal").stop();
   await first.die();
   await until(forge.user, one.deployment_id, "lost", ({ replicas }) => replicas.length === 0);
   const asked = await forge.user.call("GET", `${one.url}/models`);

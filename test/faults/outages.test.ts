@@ -23,13 +23,13 @@ afterAll(async () => {
 describe.each([
   [
     "gone",
-    async () => await forge.stack.temporal?.kill(),
+    async () => await forge.own("temporal").kill(),
     async () => await forge.stack.startTemporal(),
   ],
   [
     "frozen",
-    async () => forge.stack.temporal?.signal("SIGSTOP"),
-    async () => forge.stack.temporal?.signal("SIGCONT"),
+    async () => forge.own("temporal").signal("SIGSTOP"),
+    async () => forge.own("temporal").signal("SIGCONT"),
   ],
 ])("with Temporal %s", (_how, away, back) => {
   test("jobs are accepted, handed out and reported; they complete when it is back", async () => {
@@ -70,7 +70,7 @@ describe.each([
 describe.each([
   [
     "gone",
-    async () => await forge.stack.postgres?.kill(),
+    async () => await forge.own("postgres").kill(),
     async () => await forge.stack.startPostgres(),
   ],
   ["frozen", async () => freezePostgres("SIGSTOP"), async () => freezePostgres("SIGCONT")],
@@ -134,8 +134,7 @@ test("a connection that breaks between two statements fails its transaction, and
 
 /** All of its processes: each connection has one, in a group of its own. */
 function freezePostgres(signal: NodeJS.Signals): void {
-  const pid = forge.stack.postgres?.pid;
-  if (pid === undefined) return;
+  const { pid } = forge.own("postgres");
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
   for (const each of [pid, ...children.map(Number)]) process.kill(each, signal);
 }

@@ -50,7 +50,7 @@ test("with Temporal away a pipeline is accepted, approved and cancelled, and hea
   const waiting = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   const doomed = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   for (const id of [waiting, doomed]) await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.stack.temporal?.kill();
+  await forge.own("temporal").kill();
   const late = await startPipeline(forge.user, BYO_DATA);
   await forge.user.post(`/api/pipelines/${waiting}/approve`, {});
   await forge.user.post(`/api/pipelines/${doomed}/cancel`, {});

@@ -114,12 +114,12 @@ test("an outcome whose debt was lost is delivered all the same", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
   await untilSettled(job_id);
-  forge.stack.temporal?.signal("SIGSTOP");
+  forge.own("temporal").signal("SIGSTOP");
   await worker.complete(handed);
   await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
   await forge.stack.server?.kill();
   await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
-  forge.stack.temporal?.signal("SIGCONT");
+  forge.own("temporal").signal("SIGCONT");
   await forge.stack.startServer();
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
   await forge.proveInvariants();

@@ -99,7 +99,7 @@ async function acceptedButUntold(): Promise<string> {
   const handed = await worker.take();
   await waitFor("the workflow", () => workflowExists(job_id));
   await waitFor("the start to be settled", async () => (await owes(job_id)).length === 0);
-  forge.stack.temporal?.signal("SIGSTOP");
+  forge.own("temporal").signal("SIGSTOP");
   expect((await worker.complete(handed)).status).toBe(200);
   return job_id;
 }
@@ -111,10 +111,10 @@ const HOLD_DELETES_TRIGGER = `create trigger hold_deletes before delete on outbo
   for each row execute function hold_deletes()`;
 
 test("after the submission's commit, before the workflow's start", async () => {
-  forge.stack.temporal?.signal("SIGSTOP");
+  forge.own("temporal").signal("SIGSTOP");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await killServer();
-  forge.stack.temporal?.signal("SIGCONT");
+  forge.own("temporal").signal("SIGCONT");
   expect(await owes(job_id)).toEqual([0]);
   expect(await workflowExists(job_id)).toBe(false);
   await finishesAfterRestart(job_id);
@@ -139,7 +139,7 @@ test("after the workflow's start, before that is noted", async () => {
 test("after job_result's commit, before Temporal knows", async () => {
   const jobId = await acceptedButUntold();
   await killServer();
-  forge.stack.temporal?.signal("SIGCONT");
+  forge.own("temporal").signal("SIGCONT");
   expect(await owes(jobId)).toEqual([1]);
   expect(await count("billing_records", jobId)).toBe(0);
   await finishesAfterRestart(jobId);
@@ -148,7 +148,7 @@ test("after job_result's commit, before Temporal knows", async () => {
 test("between measuring and billing", async () => {
   const jobId = await acceptedButUntold();
   await holding("lock table billing_records in share mode", [], async () => {
-    forge.stack.temporal?.signal("SIGCONT");
+    forge.own("temporal").signal("SIGCONT");
     await untilSomebodyWaits();
     await killServer();
   });
@@ -160,7 +160,7 @@ test("between measuring and billing", async () => {
 async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   const file = join(forge.stack.storeDir, path);
   mkdirSync(file, { recursive: true });
-  forge.stack.temporal?.signal("SIGCONT");
+  forge.own("temporal").signal("SIGCONT");
   await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
   await untilPutOff(forge, jobId);
   await killServer();
@@ -210,7 +210,7 @@ test("with the store's directory gone at the end, the job waits for it and has i
 test("between manifest and completed", async () => {
   const jobId = await acceptedButUntold();
   await holding("select from jobs where job_id = $1 for no key update", [jobId], async () => {
-    forge.stack.temporal?.signal("SIGCONT");
+    forge.own("temporal").signal("SIGCONT");
     await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
     await untilSomebodyWaits();
     const attempt = await maybeOne<{ artifact_id: string }>(

@@ -19,7 +19,20 @@ export async function openDatabase(env: Record<string, string> = {}): Promise<Da
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
   const place = await takePlace(["temporal"]);
   const stack = new Stack({ home, say: saySilently, given: place.given });
-  await stack.startDatabase();
+  const end = async (): Promise<void> => {
+    await stack.stop();
+    try {
+      await place.remove();
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  };
+  try {
+    await stack.startDatabase();
+  } catch (error) {
+    await end();
+    throw error;
+  }
   const { databaseUrl } = stack;
   const { config } = loadConfig({
     ...env,
@@ -33,9 +46,7 @@ export async function openDatabase(env: Record<string, string> = {}): Promise<Da
     databaseUrl,
     async stop() {
       await closeContext(ctx);
-      await stack.stop();
-      await place.remove();
-      rmSync(home, { recursive: true, force: true });
+      await end();
     },
   };
 }

@@ -1,4 +1,4 @@
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils";
 import { checkoutRoot } from "../../dev/stack/paths";
@@ -26,7 +26,8 @@ function folderOfFile(): string | undefined {
 /** Keeps the logs of a file's servers after its home is gone. */
 export function keepLogs(home: string): void {
   const folder = folderOfFile();
-  if (folder) cpSync(join(home, "logs"), folder, { recursive: true });
+  const logs = join(home, "logs");
+  if (folder && existsSync(logs)) cpSync(logs, folder, { recursive: true });
 }
 
 /**

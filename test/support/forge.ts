@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ApiClient } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
+import type { ManagedProcess } from "../../dev/stack/process";
 import { saySilently } from "../../dev/stack/say";
 import { Stack } from "../../dev/stack/stack";
 import { waitFor } from "../../dev/stack/wait";
@@ -16,6 +17,8 @@ import { TestWorker } from "./test-worker";
 
 export interface Forge {
   stack: Stack;
+  /** The file's own server, to kill and freeze. @throws where the file shares it: `own` asks for one. */
+  own(server: Server): ManagedProcess;
   /** As the ordinary user of stack.json. */
   user: ApiClient;
   admin: ApiClient;
@@ -65,11 +68,19 @@ export async function startForge(
     ...{ home, agents: 0, env, split, say: saySilently, given: servers },
     nodeOptions: FAST_START,
   });
+  const end = async (): Promise<void> => {
+    await stack.stop();
+    keepLogs(home);
+    try {
+      await place.remove();
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  };
   try {
     await stack.start();
   } catch (error) {
-    await stack.stop();
-    await place.remove();
+    await end();
     throw error;
   }
   const { config } = loadConfig({
@@ -95,6 +106,11 @@ export async function startForge(
   };
   return {
     stack,
+    own(server) {
+      const found = stack[server];
+      if (found) return found;
+      throw new Error(`this file shares ${server}: startForge(…, { own: ["${server}"] })`);
+    },
     user: new ApiClient(stack.apiUrl, stack.keys.userKey),
     admin: new ApiClient(stack.apiUrl, stack.keys.adminKey),
     ctx,
@@ -110,10 +126,7 @@ export async function startForge(
     },
     async stop() {
       await closeContext(ctx);
-      await stack.stop();
-      await place.remove();
-      keepLogs(home);
-      rmSync(home, { recursive: true, force: true });
+      await end();
     },
   };
 }

@@ -8,7 +8,8 @@ export interface Victim {
 }
 
 /** The processes of a split stack. */
-export function processesOf({ stack }: Forge): Victim[] {
+export function processesOf(forge: Forge): Victim[] {
+  const { stack } = forge;
   return [
     { name: "server", kill: () => stack.server?.kill(), restart: () => stack.startServer() },
     {
@@ -16,8 +17,16 @@ export function processesOf({ stack }: Forge): Victim[] {
       kill: () => stack.temporalWorker?.kill(),
       restart: () => stack.startTemporalWorker(),
     },
-    { name: "postgres", kill: () => stack.postgres?.kill(), restart: () => stack.startPostgres() },
-    { name: "temporal", kill: () => stack.temporal?.kill(), restart: () => stack.startTemporal() },
+    {
+      name: "postgres",
+      kill: () => forge.own("postgres").kill(),
+      restart: () => stack.startPostgres(),
+    },
+    {
+      name: "temporal",
+      kill: () => forge.own("temporal").kill(),
+      restart: () => stack.startTemporal(),
+    },
   ];
 }
 

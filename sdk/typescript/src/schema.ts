@@ -375,7 +375,7 @@ export interface PipelineStepSubmission {
   /** beside those that it refers to */
   needs?: string[];
   /** its "${chosen.result.<field>}" are the best step's */
-  choose?: Choice;
+  choose?: ChoiceSubmission;
   /** if it fails, what depends on it is left out and the pipeline goes on */
   optional?: boolean;
   /** what the job needs of its worker */
@@ -392,12 +392,12 @@ export interface PipelineStepSubmission {
 }
 
 /** the best of several steps */
-export interface Choice {
+export interface ChoiceSubmission {
   /** the steps to choose from */
   from: string[];
   /** what they are compared by, e.g. scores.overall */
   by: string;
-  order: "highest" | "lowest" | (string & {});
+  order?: "highest" | "lowest" | (string & {});
   /** only steps of which this holds are chosen from */
   where?: string;
 }
@@ -491,6 +491,17 @@ export interface PipelineStep {
   } | null;
   error: string | null;
   error_code: string | null;
+}
+
+/** the best of several steps */
+export interface Choice {
+  /** the steps to choose from */
+  from: string[];
+  /** what they are compared by, e.g. scores.overall */
+  by: string;
+  order: "highest" | "lowest" | (string & {});
+  /** only steps of which this holds are chosen from */
+  where?: string;
 }
 
 export interface TablePreview {
@@ -1525,7 +1536,13 @@ export interface Operations {
     query: {
       user_id?: string;
     };
-    body: RetentionRules;
+    body: {
+      rules: Array<{
+        kind: "raw_dataset" | "scored_dataset" | "distilled_dataset" | "checkpoint" | "evaluation_report" | (string & {});
+        /** from its creation on */
+        keep_days: number;
+      }>;
+    };
     answer: RetentionRules;
   };
   uploadDataset: {

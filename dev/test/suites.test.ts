@@ -1,0 +1,27 @@
+import { readdirSync } from "node:fs";
+import { join, relative } from "node:path";
+import { checkoutRoot } from "../stack/paths";
+import { judgeBudget } from "./report";
+import { IN_JEST, SLOW } from "./suites";
+
+const NOT_OURS = ["node_modules", "dist", ".git"];
+
+function* testFiles(folder = checkoutRoot()): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory() && !NOT_OURS.includes(entry.name)) yield* testFiles(path);
+    else if (entry.name.endsWith(".test.ts")) yield relative(checkoutRoot(), path);
+  }
+}
+
+test("every test file belongs to a suite", () => {
+  const prefixes = [...Object.values(IN_JEST).flat(), ...SLOW];
+  const files = [...testFiles()];
+  expect(files.length).toBeGreaterThan(100);
+  expect(files.filter((file) => !prefixes.some((prefix) => file.startsWith(prefix)))).toEqual([]);
+});
+
+test("a run fails when it takes half as long again as its budget", () => {
+  expect(judgeBudget(900)).toMatchObject({ passed: 1, failed: 0 });
+  expect(judgeBudget(901)).toMatchObject({ passed: 0, failed: 1 });
+});

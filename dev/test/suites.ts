@@ -1,0 +1,26 @@
+/** Suites of jest: where their files lie. */
+export const IN_JEST: Record<string, string[]> = {
+  unit: [
+    "core/",
+    "infra/",
+    "agent-bridge/",
+    "api/",
+    "activities/",
+    "workflows/",
+    "dev/",
+    "sdk/typescript/",
+  ],
+  e2e: ["test/e2e/"],
+  contract: ["test/contract/"],
+  faults: ["test/faults/"],
+};
+
+/** `npm run test:slow`: what takes longer, and the long forms of tests whose short form is in `npm test`. */
+export const SLOW = [
+  "test/slow/",
+  "test/faults/handlers",
+  "test/faults/pipelines",
+  "test/faults/billing",
+  "test/faults/sdk",
+  "test/e2e/large-files",
+];
