@@ -19,7 +19,8 @@ export const TEMPLATE = "forge_template";
  * there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
  */
 export class TestServers {
-  private readonly processes: ManagedProcess[] = [];
+  /** By name; of several tries the last. */
+  private readonly processes = new Map<string, ManagedProcess>();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
   private ports = { postgres: 0, temporal: 0, ui: 0 };
 
@@ -33,7 +34,7 @@ export class TestServers {
 
   /** What the servers said last that have ended by themselves. */
   get ended(): string[] {
-    return this.processes
+    return [...this.processes.values()]
       .filter(({ alive }) => !alive)
       .map((each) => `the shared ${each.name} ended:\n${each.lastWords()}`);
   }
@@ -47,13 +48,13 @@ export class TestServers {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.processes.map((each) => each.stop("SIGINT")));
+    await Promise.all([...this.processes.values()].map((each) => each.stop("SIGINT")));
     rmSync(this.home, { recursive: true, force: true });
   }
 
   private readonly note = (server: ManagedProcess): void => {
-    this.processes.push(server);
-    recordProcesses(this.home, this.processes);
+    this.processes.set(server.name, server);
+    recordProcesses(this.home, [...this.processes.values()]);
   };
 
   private urlOf(database: string): string {

@@ -1,0 +1,36 @@
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startTime } from "../stack/process-table";
+import { RunFolder } from "./run-folder";
+
+/** A program that goes on for ever, in a group of its own. */
+function startIdler(folder: string): number {
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], {
+    env: { TMPDIR: `${folder}/` },
+    detached: true,
+    stdio: "ignore",
+  });
+  return child.pid ?? 0;
+}
+
+test("at its end, whatever was started with it has ended, and it is gone", async () => {
+  const folder = await RunFolder.make();
+  const pid = startIdler(folder.path);
+  expect(startTime(pid)).not.toBe("");
+  await folder.end();
+  expect(startTime(pid)).toBe("");
+  expect(existsSync(folder.path)).toBe(false);
+});
+
+test("what a killed run left is ended by the next", async () => {
+  // Beyond the largest id that a process can have.
+  const left = join(tmpdir(), "forge-run-99999999");
+  mkdirSync(left);
+  const pid = startIdler(left);
+  const folder = await RunFolder.make();
+  expect(startTime(pid)).toBe("");
+  expect(existsSync(left)).toBe(false);
+  await folder.end();
+});
