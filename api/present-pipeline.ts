@@ -57,9 +57,7 @@ const stepSchema = z
   })
   .meta({ id: "PipelineStep" });
 
-const choice = z
-  .object(choiceSchema.shape)
-  .meta({ id: "Choice", description: "the best of several steps" });
+const choice = z.object(choiceSchema.shape).meta({ ...choiceSchema.meta(), id: "Choice" });
 
 const definition = z
   .object({

@@ -87,9 +87,7 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
   const both = [inJest.length > 0 ? runInJest(inJest) : [], runOthers(chosen)];
   const tallies = (await Promise.all(both)).flat();
   if (chosen.includes("slow")) {
-    tallies.push(
-      ...(await runJest({ suites: { slow: SLOW }, lanes: 2, env: { FORGE_SLOW: "1" } })),
-    );
+    tallies.push(...(await runJest({ suites: { slow: SLOW }, lanes: 2, env: { TEST_SLOW: "1" } })));
   }
   if (chosen.includes("bench")) {
     const command = ["dist/dev/bench/bench.js", "--short"];

@@ -38,7 +38,6 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
     FORGE_MAX_STREAM_S: "1",
     FORGE_MAX_POLL_S: "1",
-    // Nobody's deployment is to be placed again meanwhile.
   });
   owner = await createTenant(forge, "owner");
   stranger = await createTenant(forge, "stranger");

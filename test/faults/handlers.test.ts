@@ -13,7 +13,7 @@ import { writeHandlers } from "../support/own-handlers";
 /** What happens to a running handler, and to what the agent has to deliver. */
 const TIMEOUT_S = 5;
 /** The long form holds the control plane away for a minute. */
-const AWAY_S = process.env.FORGE_SLOW ? 60 : 2 * TIMEOUT_S;
+const AWAY_S = process.env.TEST_SLOW ? 60 : 2 * TIMEOUT_S;
 
 let forge: Forge;
 const gate = mkdtempSync(join(tmpdir(), "forge-gate-"));

@@ -18,7 +18,7 @@ import { runUnderFire } from "../support/pipelines-under-fire";
 let forge: Forge;
 
 /** Each takes as long as Temporal waits for a worker that is gone. */
-const ROUNDS = process.env.FORGE_SLOW ? 5 : 1;
+const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
 
 beforeAll(async () => {
   forge = await startForge(

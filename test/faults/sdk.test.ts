@@ -40,7 +40,7 @@ afterAll(async () => {
 const CLIENTS = Object.keys(RUNNERS);
 
 /** All combinations in `npm run test:slow`; otherwise every pair of fault, client and request occurs. */
-const COMBINATIONS: [string, (n: number) => Fault][] = process.env.FORGE_SLOW
+const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
       CLIENTS.map((client): [string, (n: number) => Fault] => [client, () => fault]),
     )

@@ -10,10 +10,8 @@ export interface Ended {
 /** Runs a command of `forge-server` on a test's stack, as its operator would. */
 async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   const program = join(forge.stack.release, "bin", "forge-server.js");
-  // A setting of tests alone, of which the server would warn.
-  const { FORGE_SLOW: _, ...inherited } = process.env;
   const env = {
-    ...inherited,
+    ...process.env,
     FORGE_DATABASE_URL: forge.stack.databaseUrl,
     FORGE_STORE_DIR: forge.stack.storeDir,
     TEMPORAL_ADDRESS: forge.stack.temporalAddress,

@@ -1,18 +1,16 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { ApiClient } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
 import type { ManagedProcess } from "../../dev/stack/process";
-import { saySilently } from "../../dev/stack/say";
-import { Stack } from "../../dev/stack/stack";
+import type { Stack } from "../../dev/stack/stack";
 import { waitFor } from "../../dev/stack/wait";
+import { FEWER_COLLECTIONS } from "../../dev/test/node-options";
 import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
 import { all, execute } from "../../infra/database/pool";
 import { createLogger } from "../../infra/logger";
-import { keepLogs, openWorkflows } from "./evidence";
-import { type Server, takePlace } from "./servers";
+import { openWorkflows } from "./evidence";
+import type { Server } from "./servers";
+import { startTestStack } from "./test-stack";
 import { TestWorker } from "./test-worker";
 
 export interface Forge {
@@ -45,9 +43,6 @@ const DEFAULTS = {
   FORGE_TEMPORAL_STICKY_S: "2",
 };
 
-/** New objects are collected less often: a start takes a tenth less CPU time, and there are 120 in a run. */
-const FAST_START = ["--min-semi-space-size=16"];
-
 export interface ForgeOptions {
   /** The Temporal worker is a process of its own. */
   split?: boolean;
@@ -60,29 +55,10 @@ export async function startForge(
   given: Record<string, string> = {},
   { split = false, own = [] }: ForgeOptions = {},
 ): Promise<Forge> {
-  const home = mkdtempSync(join(tmpdir(), "forge-test-"));
-  const place = await takePlace(own);
-  const env = { ...DEFAULTS, ...place.env, ...given };
-  const { given: servers } = place;
-  const stack = new Stack({
-    ...{ home, agents: 0, env, split, say: saySilently, given: servers },
-    nodeOptions: FAST_START,
-  });
-  const end = async (): Promise<void> => {
-    await stack.stop();
-    keepLogs(home);
-    try {
-      await place.remove();
-    } finally {
-      rmSync(home, { recursive: true, force: true });
-    }
-  };
-  try {
-    await stack.start();
-  } catch (error) {
-    await end();
-    throw error;
-  }
+  const { stack, env, end } = await startTestStack(
+    { own, split, env: { ...DEFAULTS, ...given }, nodeOptions: [FEWER_COLLECTIONS] },
+    (started) => started.start(),
+  );
   const { config } = loadConfig({
     ...env,
     // Each connection is a process of Postgres, and tests need few at once.

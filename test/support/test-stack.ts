@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { saySilently } from "../../dev/stack/say";
+import { Stack, type StackOptions } from "../../dev/stack/stack";
+import { keepLogs } from "./evidence";
+import { type Server, takePlace } from "./servers";
+
+export interface TestStack {
+  stack: Stack;
+  /** Settings for its forge-server. */
+  env: Record<string, string>;
+  /** Stops it and removes all that it had. */
+  end(): Promise<void>;
+}
+
+interface TestStackOptions extends Pick<StackOptions, "split" | "env" | "nodeOptions"> {
+  /** Servers that it starts itself; the others are shared, where there are shared ones. */
+  own: Server[];
+}
+
+/** A stack in a folder of its own, of which `start` starts what is needed. */
+export async function startTestStack(
+  { own, ...options }: TestStackOptions,
+  start: (stack: Stack) => Promise<void>,
+): Promise<TestStack> {
+  const home = mkdtempSync(join(tmpdir(), "forge-test-"));
+  const place = await takePlace(own);
+  const env = { ...place.env, ...options.env };
+  const { given } = place;
+  const stack = new Stack({ ...options, home, agents: 0, env, say: saySilently, given });
+  const end = async (): Promise<void> => {
+    await stack.stop();
+    keepLogs(home);
+    try {
+      await place.remove();
+    } finally {
+      rmSync(home, { recursive: true, force: true });
+    }
+  };
+  try {
+    await start(stack);
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return { stack, env, end };
+}
