@@ -60,7 +60,7 @@ async function run(
     ...more,
   };
   return await new Promise((resolve, reject) => {
-    const options = { cwd: folder, env, timeout: 100_000 };
+    const options = { cwd: folder, env, timeout: 280_000 };
     execFile(program, args, options, (error, stdout, stderr) => {
       if (error) reject(new Error(`${error.message}\n${stdout}\n${stderr}`));
       else resolve(stdout);
@@ -81,7 +81,7 @@ test("in a terminal: progress, Ctrl-C, coming back, narrow, without colours", as
     WORKER_KEY: forge.stack.keys.workerKey,
   });
   expect(printed).toBe("all right\n");
-}, 120_000);
+}, 300_000);
 
 describe("with workers that do whatever comes", () => {
   beforeAll(async () => {
@@ -101,5 +101,5 @@ describe("with workers that do whatever comes", () => {
       job_type: "audit",
       status: "completed",
     });
-  }, 120_000);
+  }, 300_000);
 });

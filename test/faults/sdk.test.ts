@@ -102,15 +102,26 @@ test.each(CLIENTS)(
       const keys = { ...tenant.keys, user: api_key.key };
       const steps: Step[] = Array.from({ length: 20 }, () => ({ call: "service.ping" }));
       const sameKey = new ApiClient(forge.stack.apiUrl, api_key.key);
-      await Promise.all(Array.from({ length: BURST }, () => sameKey.get("/api/auth/ping")));
       const { url, stepUrl } = recorder;
+      const statusesSeen = () => recorder.steps.flat().map(({ answer }) => answer.status);
+      let isOver = false;
+      // However slowly the client asks: it has been refused once before the bucket may fill.
+      const spending = (async () => {
+        while (!isOver && !statusesSeen().includes(429)) {
+          await Promise.all(
+            Array.from({ length: BURST }, () => sameKey.call("GET", "/api/auth/ping")),
+          );
+        }
+      })();
       const [outcomes = []] = await run(client, [
         { steps, base_url: url, step_url: stepUrl, keys, variables: {} },
-      ]);
+      ]).finally(() => {
+        isOver = true;
+      });
+      await spending;
       expect(outcomes.filter((outcome) => outcome.error)).toEqual([]);
-      const statuses = recorder.steps.flat().map(({ answer }) => answer.status);
-      expect(statuses.filter((status) => status === 200)).toHaveLength(steps.length);
-      expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(0);
+      expect(statusesSeen().filter((status) => status === 200)).toHaveLength(steps.length);
+      expect(statusesSeen()).toContain(429);
     } finally {
       await recorder.close();
     }
