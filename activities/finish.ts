@@ -16,9 +16,9 @@ import {
 import { findJob, type JobRow } from "../infra/database/jobs";
 import { listReusedBefore } from "../infra/database/pipeline-steps";
 import { transaction } from "../infra/database/transaction";
-import { measureTable } from "../infra/datasets/stored-table";
 import { putJson } from "../infra/store/object-store";
 import { ownStoreOf } from "../infra/store/open-store";
+import { measureArtifact } from "../infra/tables/stored-table";
 import { billJob, fileRecord } from "./billing";
 import { type AttemptInput, activityLogger, whileAlive } from "./context";
 import { listUploaded, measureFiles, type OutputFile, promoteOutput } from "./output-files";
@@ -120,7 +120,9 @@ async function describe(
     sourceArtifacts: await findSources(ctx.pool, facts.user_id, sources),
     files: files.map(({ path, sizeBytes, sha256 }) => ({ path, size_bytes: sizeBytes, sha256 })),
     pipeline: await placeInPipeline(ctx, facts),
-    table: isDataset ? await measureTable(ctx.store, prefix, files, signal) : null,
+    table: isDataset
+      ? await measureArtifact(ctx.tables, { tenant: facts.user_id, prefix, files }, signal)
+      : null,
   });
 }
 

@@ -3,11 +3,10 @@ import { z } from "zod";
 import { ForgeError, Unavailable } from "../core/errors";
 import type { Context } from "../infra/context";
 import type { ArtifactRow } from "../infra/database/artifacts";
-import { tableFilesOf } from "../infra/datasets/stored-table";
-import { tableFormat } from "../infra/datasets/table-format";
 import { type Route, route } from "../infra/http/route";
-import { PreviewFailed } from "../infra/preview/failed";
-import type { Previews } from "../infra/preview/previews";
+import { tableFilesOf } from "../infra/tables/stored-table";
+import { tableFormat } from "../infra/tables/table-format";
+import { Unreadable } from "../infra/tables/unreadable";
 import { requireBytes, requireFile } from "./find-artifact";
 
 const extreme = z
@@ -60,7 +59,7 @@ const previewQuery = z.strictObject({
     .describe("one of the artifact's files; without it, its table"),
 });
 
-export function artifactPreviewRoute(ctx: Context, previews: Previews): Route {
+export function artifactPreviewRoute(ctx: Context): Route {
   return route({
     method: "GET",
     paths: ["/api/artifacts/:artifact_id/preview"],
@@ -80,11 +79,11 @@ export function artifactPreviewRoute(ctx: Context, previews: Previews): Route {
       const artifact = await requireBytes(ctx, params, principal);
       const file = await requireFile(ctx, artifact, query.path ?? mainTableOf(artifact));
       const format = tableFormat(file.path);
-      if (!format) throw new PreviewFailed("only .parquet, .jsonl and .csv files have a preview");
+      if (!format) throw new Unreadable("only .parquet, .jsonl and .csv files have a preview");
       const artifactId = artifact.artifact_id;
       const { signal } = ctx.parking.park(request, principal, reply);
       const preview = await Promise.race([
-        previews.of({ ...file, artifactId, format }),
+        ctx.tables.preview({ ...file, tenant: artifact.user_id, artifactId, format }),
         end(signal),
       ]);
       return { artifact_id: artifactId, path: file.path, ...preview };

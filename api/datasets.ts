@@ -6,7 +6,6 @@ import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
 import { dropAbandoned, registerDataset, reserveDataset } from "../infra/database/artifacts";
 import { readClock } from "../infra/database/clock";
-import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/datasets/ingest";
 import { createOnce } from "../infra/http/idempotency";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
@@ -14,6 +13,7 @@ import { keptOpen } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
 import { putJson } from "../infra/store/object-store";
 import { lettingGo } from "../infra/streamed-memory";
+import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/tables/ingest";
 import { artifactFields, presentArtifact } from "./present-artifact";
 
 const CHECKSUM = /^[0-9a-fA-F]{64}$/;
@@ -38,7 +38,7 @@ export function datasetRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Upload a dataset",
       description:
-        "The file is the body, of any size. It is read as it arrives: the answer has the rows and " +
+        "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
         "columns that were counted, and a row that is wrong is refused by its number.",
       query: z.strictObject({ name: z.string().min(1).max(256).optional() }),
       headers: {
@@ -58,7 +58,7 @@ export function datasetRoutes(ctx: Context): Route[] {
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
         // Uploads count among the requests that a key may have under way.
-        ctx.parking.park(request, call.principal, call.reply);
+        const { signal } = ctx.parking.park(request, call.principal, call.reply);
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
         await reserveDataset(ctx.pool, {
@@ -68,15 +68,14 @@ export function datasetRoutes(ctx: Context): Route[] {
           createdBy: call.principal.keyName,
         });
         try {
-          const contentType = mediaTypeOf(request);
-          const checksum = headers["X-Checksum-Sha256"];
-          const file = await ingest(
-            ctx.store,
+          const file = await ingest(ctx.store, ctx.tables, {
+            tenant: call.principal.userId,
             prefix,
-            contentType,
-            lettingGo(keptOpen(body)),
-            checksum,
-          );
+            contentType: mediaTypeOf(request),
+            body: lettingGo(keptOpen(body)),
+            checksum: headers["X-Checksum-Sha256"],
+            signal,
+          });
           return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
         } finally {
           // Of one that was registered nothing is dropped.

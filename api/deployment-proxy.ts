@@ -129,5 +129,5 @@ function targetOf(base: string, rest: string): URL | undefined {
   if (!URL.canParse(base)) return undefined;
   const url = new URL(base);
   if (!["http:", "https:"].includes(url.protocol)) return undefined;
-  return new URL(`${url.origin}${url.pathname.replace(/\/+$/, "")}${rest}`);
+  return new URL(`${url.origin}${url.pathname.replace(/(?<!\/)\/+$/, "")}${rest}`);
 }

@@ -1,6 +1,5 @@
 import type { Context } from "../infra/context";
 import type { Route } from "../infra/http/route";
-import { Previews } from "../infra/preview/previews";
 import type { Part } from "../infra/service";
 import { artifactFileRoutes } from "./artifact-files";
 import { artifactPreviewRoute } from "./artifact-preview";
@@ -42,7 +41,6 @@ export interface Api {
 export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
-  const previews = new Previews(ctx.store, ctx.config, ctx.logger);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
@@ -54,7 +52,7 @@ export function createApi(ctx: Context): Api {
       ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
       ...artifactFileRoutes(ctx),
-      artifactPreviewRoute(ctx, previews),
+      artifactPreviewRoute(ctx),
       lineageRoute(ctx),
       ...storageRoutes(ctx),
       ...datasetRoutes(ctx),
@@ -73,6 +71,6 @@ export function createApi(ctx: Context): Api {
       ...workerRoutes(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch, previews],
+    parts: [watch],
   };
 }

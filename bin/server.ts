@@ -31,7 +31,7 @@ export async function createServer(
     ctx.parking,
   ];
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
-  parts.push(...bridge.parts, ...api.parts);
+  parts.push(ctx.tables, ...bridge.parts, ...api.parts);
   const serves = role === "worker" ? NOTHING : { api, bridge };
   parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);

@@ -43,7 +43,7 @@ function faultOf(uri: string, artifactsRoot: string): string | undefined {
   }
   if (scheme !== "file") return 'must name a bucket and a key, with no "..", "?" or "#"';
   const path = FILE_URI.exec(uri)?.[1];
-  const root = artifactsRoot.replace(/\/+$/, "");
+  const root = artifactsRoot.replace(/(?<!\/)\/+$/, "");
   if (path?.startsWith(`${root}/`)) return undefined;
   return "with scheme file:// must lie below the artifacts directory";
 }
@@ -106,7 +106,7 @@ export function ownedThingIn(uri: string, own: OwnStore): string | null | undefi
 /** The key of a dataset_uri in our own store: escapes undone, empty segments left out. */
 export function storeKeyOf(uri: string, own: OwnStore): string | undefined {
   if (faultOf(uri, own.artifactsRoot) !== undefined) return undefined;
-  const root = own.artifactsRoot.replace(/\/+$/, "");
+  const root = own.artifactsRoot.replace(/(?<!\/)\/+$/, "");
   const start = [
     ["forge://", ""],
     [`file://${root}/`, "artifacts/"],

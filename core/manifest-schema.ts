@@ -52,7 +52,9 @@ const generic = {
   files: z.array(manifestFileSchema),
   verified: z
     .boolean()
-    .describe("false: the files are where the service can't see them; all said of them is claimed"),
+    .describe(
+      "false: the service could not see its files, or not read one that should be a table; see measured",
+    ),
   measured: z.array(z.string()).describe("fields that the service measured itself"),
   contradictions: z.array(contradiction),
 };

@@ -64,7 +64,7 @@ const facts = (
   sourceArtifacts: [],
   files: [{ path: "raw.jsonl", size_bytes: 3, sha256: "0".repeat(64) }],
   pipeline: null,
-  table: { numRows: 2, columns: [{ name: "a", dtype: "int64" }], unreadable: [] },
+  table: { numRows: 2, columns: [{ name: "a", dtype: "int64" }], unreadable: [], isRead: true },
 });
 
 test("whatever a worker claims, the manifest fits its schema, and a database can hold it", () => {

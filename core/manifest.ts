@@ -17,6 +17,8 @@ export interface MeasuredTable {
   columns: Column[];
   /** Files that should be tables and can't be read as such, with why. */
   unreadable: { path: string; why: string }[];
+  /** False: none of its files could be read, so that nothing is known of it. */
+  isRead: boolean;
 }
 
 /** Everything a manifest is made of; the same facts always give the same manifest. */
@@ -72,6 +74,9 @@ function buildManifest(facts: ManifestFacts): Manifest {
   const { payload, result } = facts;
   const claims = new Claims(result);
   compareUris(facts, claims);
+  for (const { path, why } of facts.table?.unreadable ?? []) {
+    claims.contradict(`files.${path}`, "a table", why);
+  }
   const fields = typeFields(facts, claims);
   const generic = {
     schema_version: "1.0" as const,
@@ -94,10 +99,10 @@ function buildManifest(facts: ManifestFacts): Manifest {
     worker_id: facts.workerId,
     ...(facts.pipeline ? { pipeline: facts.pipeline } : {}),
     files: facts.files,
-    verified: facts.files.length > 0,
+    verified: facts.files.length > 0 && (facts.table?.unreadable ?? []).length === 0,
     measured: [
       ...(facts.files.length > 0 ? ["files"] : []),
-      ...(facts.table ? ["num_rows", "schema"] : []),
+      ...(facts.table?.isRead ? ["num_rows", "schema"] : []),
       "cost_estimate_usd",
     ],
     contradictions: claims.contradictions,
@@ -155,7 +160,7 @@ function typeFields(facts: ManifestFacts, claims: Claims) {
     case "dataset":
       return {
         artifact_type: "dataset" as const,
-        ...(table
+        ...(table?.isRead
           ? measuredTable(table, claims)
           : {
               num_rows: claims.take("num_rows", count),
@@ -210,7 +215,6 @@ function scalingOf(payload: Record<string, unknown>) {
 
 function measuredTable(table: MeasuredTable, claims: Claims) {
   const names = table.columns.map(({ name }) => name);
-  for (const { path, why } of table.unreadable) claims.contradict(`files.${path}`, "a table", why);
   return {
     num_rows: claims.settle("num_rows", table.numRows, (said) => said === table.numRows),
     // What a type is called is a matter of words, so that only names contradict.

@@ -160,8 +160,10 @@ const variables = {
     .int()
     .positive()
     .default(4 * 1024 * 1024 * 1024)
-    .describe("most bytes of other stores' files that are kept for previews, below FORGE_HOME"),
-  FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe("longest a preview may take, in seconds"),
+    .describe("most bytes of other stores' tables that are kept for previews, below FORGE_HOME"),
+  FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe(
+    "longest that reading a table may take, in seconds; counting rows, a second more for each 10 MB",
+  ),
 };
 
 /** Read by the embedded stack and the demo, so known here too. */
@@ -226,7 +228,7 @@ const schema = z.object(variables).transform((env, context) => ({
   },
   ...bootstrapOf(env),
   sweep: { afterS: env.FORGE_SWEEP_AFTER_S, intervalS: env.FORGE_SWEEP_INTERVAL_S },
-  preview: {
+  tables: {
     cacheBytes: env.FORGE_PREVIEW_CACHE_BYTES,
     timeoutMs: env.FORGE_PREVIEW_TIMEOUT_S * 1000,
   },

@@ -8,6 +8,7 @@ import { Signals } from "./signals";
 import type { ObjectStore } from "./store/object-store";
 import { openStore } from "./store/open-store";
 import { TenantStores } from "./store/tenant-stores";
+import { Tables } from "./tables/tables";
 import { createTemporalClient } from "./temporal";
 import { Turns } from "./turns";
 
@@ -26,6 +27,8 @@ export interface Context {
   store: ObjectStore;
   /** Buckets of the tenants' own. */
   tenantStores: TenantStores;
+  /** What users' and workers' tables hold. */
+  tables: Tables;
   signals: Signals;
   /** Requests that wait for something to happen. */
   parking: ParkingLot;
@@ -48,6 +51,7 @@ export function createContext(
       },
       logger,
     );
+  const store = overrides.store ?? openStore(config.store);
   const signals = new Signals(pool, config.database.url, logger);
   return {
     config,
@@ -55,8 +59,9 @@ export function createContext(
     clock: { nowMs: () => performance.now() },
     pool,
     temporal: createTemporalClient(config.temporal),
-    store: openStore(config.store),
+    store,
     tenantStores: new TenantStores(config.store.tenants.buckets, config.store.tenants.addresses),
+    tables: new Tables(store, config, logger),
     signals,
     parking: new ParkingLot(pool, signals, config.http.maxParked, logger),
     budgetTurns: new Turns(),

@@ -11,7 +11,7 @@ const IN_DISGUISE = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
 /** By all of its addresses, not by its own name for itself alone. */
 const thisMachine = (): string[] =>
   Object.values(networkInterfaces()).flatMap((addresses = []) =>
-    addresses.map(({ address }) => address.replace(/%.*$/, "")),
+    addresses.map(({ address }) => address.split("%", 1).join()),
   );
 
 /** What deployments and the proxy before them read of the environment. */

@@ -7,7 +7,7 @@ import type { S3BucketSettings } from "./store/s3-bucket";
 
 const STORE_URL = /^(s3|spaces):\/\/([a-z0-9][a-z0-9.-]{1,62})\/?$/;
 
-const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, ""));
+const httpUrl = z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/(?<!\/)\/+$/, ""));
 
 const tenantBucket = z
   .strictObject({

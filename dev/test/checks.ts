@@ -29,12 +29,13 @@ export async function runChecks(
   return tally;
 }
 
-/** Style, unused code, the API's document, types of the SDK, and the direction of imports. */
+/** Style, unused code, the API's document, slow regular expressions, types of the SDK, and the direction of imports. */
 export async function lint(): Promise<Tally[]> {
   const checks = await runChecks("lint", process.execPath, [
     ["node_modules/@biomejs/biome/bin/biome", "ci", "--error-on-warnings"],
     ["node_modules/knip/bin/knip.js"],
     ["dist/dev/openapi/openapi.js"],
+    ["dist/dev/lint/regular-expressions.js"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
     [

@@ -10,4 +10,7 @@ export const hostKeyField = z
   );
 
 export const fingerprintOf = (key: Buffer): string =>
-  `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
+  `SHA256:${createHash("sha256")
+    .update(key)
+    .digest("base64")
+    .replace(/(?<!=)=+$/, "")}`;

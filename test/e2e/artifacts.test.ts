@@ -119,7 +119,8 @@ describe("a manifest", () => {
     const { manifest } = await make("audit", AUDIT, { "scored.parquet": "PAR1 not at all PAR1" });
     expect(faultsOfManifest(manifest)).toEqual([]);
     expect(manifest).toMatchObject({
-      num_rows: 0,
+      verified: false,
+      num_rows: null,
       contradictions: [
         { field: "files.scored.parquet", measured: expect.stringMatching(/footer/) },
       ],
@@ -213,7 +214,9 @@ test("columns that no manifest can name make an unreadable table, not a job with
     const { manifest } = await make("audit", AUDIT, { "scored.jsonl": JSON.stringify(row) });
     expect(faultsOfManifest(manifest)).toEqual([]);
     expect(manifest).toMatchObject({
-      num_rows: 0,
+      verified: false,
+      measured: ["files", "cost_estimate_usd"],
+      num_rows: null,
       contradictions: [{ field: "files.scored.jsonl", claimed: "a table" }],
     });
   }

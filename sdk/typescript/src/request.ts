@@ -56,7 +56,7 @@ export function path(texts: TemplateStringsArray, ...ids: string[]): string {
 function segment(before: string, id: unknown): string {
   // It becomes part of an address: ".." or "a/b" would be another one.
   if (typeof id === "string" && /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(id)) return id;
-  const thing = /([a-z-]+)s\/$/.exec(before)?.[1] ?? "thing";
+  const thing = /(?<![a-z-])([a-z-]+)s\/$/.exec(before)?.[1] ?? "thing";
   const article = /^[aeiou]/.test(thing) ? "an" : "a";
   throw new ForgeError(`${JSON.stringify(id)} is not the id of ${article} ${thing}`);
 }

@@ -149,7 +149,7 @@ export interface DatasetManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the files are where the service can't see them; all said of them is claimed */
+  /** false: the service could not see its files, or not read one that should be a table; see measured */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
@@ -223,7 +223,7 @@ export interface CheckpointManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the files are where the service can't see them; all said of them is claimed */
+  /** false: the service could not see its files, or not read one that should be a table; see measured */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
@@ -283,7 +283,7 @@ export interface EvalManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the files are where the service can't see them; all said of them is claimed */
+  /** false: the service could not see its files, or not read one that should be a table; see measured */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];
@@ -345,7 +345,7 @@ export interface DeploymentManifest {
     }>;
   };
   files: ArtifactFile[];
-  /** false: the files are where the service can't see them; all said of them is claimed */
+  /** false: the service could not see its files, or not read one that should be a table; see measured */
   verified: boolean;
   /** fields that the service measured itself */
   measured: string[];

@@ -56,7 +56,7 @@ export function settingsOf(options: ForgeOptions): Settings {
 }
 
 const isSame = (one: unknown, other: unknown): boolean =>
-  String(one).replace(/\/+$/, "") === String(other).replace(/\/+$/, "");
+  String(one).replace(/(?<!\/)\/+$/, "") === String(other).replace(/(?<!\/)\/+$/, "");
 
 /** Whether an address is this machine's own. */
 function isLoopback(value: unknown): boolean {
@@ -81,7 +81,7 @@ function checkedUrl(value: unknown): string {
   if (!isAddress || url.username || url.password || /[\s?#]/.test(text)) {
     throw new ForgeError("SERVICE_BASE_URL must be an address such as https://forge.example.com");
   }
-  return text.replace(/\/+$/, "");
+  return text.replace(/(?<!\/)\/+$/, "");
 }
 
 /** What is no header's value would be refused by fetch, with the key in the text. */

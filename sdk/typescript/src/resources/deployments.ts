@@ -84,7 +84,7 @@ function asked(
   body?: object | null,
   method?: string,
 ): Request {
-  const names = question.replace(/^\/+|\/+$/g, "").split("/");
+  const names = question.replace(/^\/+|(?<!\/)\/+$/g, "").split("/");
   // Lone surrogates have no form in an address.
   if (names.some((name) => /^\.*$|[\p{Cc}\p{Cs}]/u.test(name))) {
     const shown = JSON.stringify(question);

@@ -1,20 +1,28 @@
-import type { TableFormat } from "../datasets/table-format";
+import type { TableFacts } from "./facts";
+import type { TableFormat } from "./table-format";
 
-/** What the server asks of the preview process, one at a time. */
-export interface PreviewRequest {
+/** What the process that reads tables can do, with what each leaves. */
+export interface TableWork {
+  measure: TableFacts;
+  preview: TablePreview;
+}
+
+/** What the server asks of that process, one at a time. */
+export interface TableRequest {
   id: number;
+  work: keyof TableWork;
   /** Absolute path of a file of this machine's. */
   path: string;
   format: TableFormat;
 }
 
 /**
- * Its answer: a TablePreview as JSON, or why there is none, in words for the file's owner; and what the
- * process takes by now.
+ * Its answer: what the work left, as JSON, or why there is nothing, in words for the file's owner, with
+ * the row, where one is to blame; and what the process takes by now.
  */
-export type PreviewAnswer = { id: number; rssBytes: number } & (
-  | { preview: string }
-  | { failure: string }
+export type TableAnswer = { id: number; rssBytes: number } & (
+  | { result: string }
+  | { failure: string; row?: number }
 );
 
 type Value = string | number | boolean | null;

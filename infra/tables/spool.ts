@@ -1,11 +1,10 @@
 import { createHash, randomUUID } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { ForgeError } from "../../core/errors";
-import { PreviewFailed } from "./failed";
+import { Unreadable } from "./unreadable";
 
 /** What a manifest says of a file. */
 export interface SpooledFile {
@@ -16,6 +15,8 @@ export interface SpooledFile {
 
 /** A download that its process left behind. */
 const ABANDONED_MS = 3_600_000;
+/** What a copy leaves of the disk, for all else that is kept there. */
+const MIN_FREE_BYTES = 1024 ** 3;
 const PART = /\.part$/;
 
 /**
@@ -30,34 +31,38 @@ export class Spool {
 
   constructor(
     private readonly directory: string,
-    private readonly maxBytes: number,
+    readonly maxBytes: number,
   ) {}
 
   /**
-   * Works with a copy of a file, which stays for so long.
+   * Works with a copy of a file, which stays for so long. One that is larger than the directory may be is
+   * fetched where the disk has room, and removed afterwards.
    *
-   * @throws 422 `preview_too_large` when it is larger than the directory may be, `preview_failed` when
-   * what the store has is not what the manifest names.
+   * @throws Unreadable when the disk has no room, or what the store has is not what the manifest names.
    */
   async use<Result>(
     file: SpooledFile,
     read: () => Readable,
     work: (path: string) => Promise<Result>,
   ): Promise<Result> {
-    if (file.size_bytes > this.maxBytes) {
-      const message = `the file is larger than ${this.maxBytes} bytes, the most that a preview may fetch`;
-      throw new ForgeError(422, "preview_too_large", message);
-    }
     const { sha256: name } = file;
-    if (!/^[0-9a-f]{64}$/.test(name)) throw new PreviewFailed("the file has no SHA-256");
+    if (!/^[0-9a-f]{64}$/.test(name)) throw new Unreadable("the file has no SHA-256");
     this.uses.set(name, (this.uses.get(name) ?? 0) + 1);
     try {
       return await work(await this.fetchOnce(file, read));
     } finally {
       const others = (this.uses.get(name) ?? 1) - 1;
-      if (others === 0) this.uses.delete(name);
-      else this.uses.set(name, others);
+      if (others > 0) this.uses.set(name, others);
+      else {
+        this.uses.delete(name);
+        if (!this.keeps(file)) await rm(join(this.directory, name), { force: true });
+      }
     }
+  }
+
+  /** False for a file that is larger than all of the directory may be. */
+  keeps({ size_bytes }: SpooledFile): boolean {
+    return size_bytes <= this.maxBytes;
   }
 
   private fetchOnce(file: SpooledFile, read: () => Readable): Promise<string> {
@@ -81,6 +86,7 @@ export class Spool {
     try {
       await mkdir(this.directory, { recursive: true });
       await this.makeRoom();
+      await this.requireRoom(file);
       await pipeline(read(), checked(file), createWriteStream(part, { flags: "wx", mode: 0o600 }));
       await rename(part, path);
       return path;
@@ -88,6 +94,12 @@ export class Spool {
       this.reserved -= file.size_bytes;
       await rm(part, { force: true });
     }
+  }
+
+  private async requireRoom({ size_bytes }: SpooledFile): Promise<void> {
+    const { bavail, bsize } = await statfs(this.directory);
+    if (bavail * bsize >= size_bytes + MIN_FREE_BYTES) return;
+    throw new Unreadable(`the server's disk has no room to read a file of ${size_bytes} bytes`);
   }
 
   /** For the downloads under way. */
@@ -129,5 +141,5 @@ function checked({ size_bytes, sha256 }: SpooledFile) {
   };
 }
 
-const changed = (): PreviewFailed =>
-  new PreviewFailed("the stored file is not the one that the manifest names");
+const changed = (): Unreadable =>
+  new Unreadable("the stored file is not the one that the manifest names");

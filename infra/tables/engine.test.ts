@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../../dev/stack/wait";
 import { createLogger } from "../logger";
-import { PreviewEngine } from "./engine";
+import { TableEngine } from "./engine";
 
 /** Does what the file's name says; else answers with its name, its own process id, and its environment. */
 const PROGRAM = `
@@ -13,13 +13,13 @@ process.on("message", ({ id, path }) => {
   if (path === "crash") process.abort();
   if (path === "hang") return;
   if (path === "refuse") return process.send({ id, rssBytes: 1, failure: "no table" });
-  const answer = () => process.send({ id, rssBytes: path === "swell" ? 1e9 : 1, preview: JSON.stringify([path, process.pid, process.env]) });
+  const answer = () => process.send({ id, rssBytes: path === "swell" ? 1e9 : 1, result: JSON.stringify([path, process.pid, process.env]) });
   setTimeout(answer, path === "slow" ? 200 : 0);
 });`;
 
 let folder: string;
 let program: string;
-let engine: PreviewEngine;
+let engine: TableEngine;
 
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), "forge-engine-"));
@@ -28,7 +28,7 @@ beforeAll(() => {
 });
 
 beforeEach(() => {
-  engine = new PreviewEngine({ timeoutMs: 1_500, idleMs: 300, program }, createLogger("silent"));
+  engine = new TableEngine({ idleMs: 300, program }, createLogger("silent"));
 });
 
 afterEach(async () => {
@@ -40,7 +40,9 @@ afterAll(() => {
 });
 
 async function ask(path: string): Promise<[path: string, pid: number, env: object]> {
-  return JSON.parse(await engine.read(path, "csv"));
+  const reading = { work: "preview", format: "csv", timeoutMs: 1_500 } as const;
+  const answer: unknown = await engine.read({ ...reading, path, tenant: "t" });
+  return answer as [string, number, object];
 }
 
 const isAlive = (pid: number): boolean => {
@@ -81,14 +83,6 @@ test("what it refuses is said, and it goes on", async () => {
 test("a process that has swollen is replaced, after its answer", async () => {
   const [[, pid], [, next]] = [await ask("swell"), await ask("b")];
   expect(next).not.toBe(pid);
-});
-
-test("only so many may wait", async () => {
-  const answers = await Promise.allSettled(Array.from({ length: 10 }, () => ask("slow")));
-  const refused = answers.filter(({ status }) => status === "rejected");
-  expect(refused).toEqual(
-    Array(2).fill(expect.objectContaining({ reason: expect.objectContaining({ status: 503 }) })),
-  );
 });
 
 test("without work it ends, and with the next it starts", async () => {

@@ -2,33 +2,42 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
-import type { TableFormat } from "../datasets/table-format";
+import { FairTurns } from "../fair-turns";
 import type { Logger } from "../logger";
-import { PreviewFailed } from "./failed";
-import type { PreviewAnswer, PreviewRequest } from "./protocol";
+import type { TableAnswer, TableRequest, TableWork } from "./protocol";
+import { Unreadable } from "./unreadable";
 
-const MAX_QUEUED = 8;
+/** A process may have been worn out by the files before; one that dies of a file twice dies of that file. */
+const MAX_TRIES = 2;
 const MAX_HEAP_MB = 128;
 /** What one file has left is not to be the end of the next one. */
 const SWOLLEN_BYTES = 320 * 1024 * 1024;
 
 interface EngineOptions {
-  /** Longest a file may take, in milliseconds. */
-  timeoutMs: number;
   /** The process ends after so long without work, in milliseconds. */
   idleMs: number;
   /** The process's program; a test has others. */
-  program?: string;
+  program?: string | undefined;
+}
+
+/** What one reading may take, and who asked for it. */
+export interface Reading<Work extends keyof TableWork> extends Omit<TableRequest, "id"> {
+  work: Work;
+  /** Whose file it is: tenants take turns. */
+  tenant: string;
+  /** Longest it may take, in milliseconds. */
+  timeoutMs: number;
+  /** Takes it back, as long as it waits. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
- * The process that reads tables: started when there is work, one for each server. It reads one file at a
- * time, and is replaced when one was too much for it.
+ * The process that reads tables: started when there is work. It reads one file at a time, and is replaced
+ * when one was too much for it.
  */
-export class PreviewEngine {
+export class TableEngine {
   private child: ChildProcess | undefined;
-  private last: Promise<unknown> = Promise.resolve();
-  private queued = 0;
+  private readonly turns = new FairTurns();
   private asked = 0;
   private idle: NodeJS.Timeout | undefined;
   private stopped = false;
@@ -46,63 +55,61 @@ export class PreviewEngine {
     return this.child?.pid;
   }
 
-  /**
-   * A TablePreview of a file, as JSON.
-   *
-   * @param path absolute.
-   * @throws 422 `preview_failed`; 503 when too many wait, or the server stops.
-   */
-  async read(path: string, format: TableFormat): Promise<string> {
-    if (this.queued >= MAX_QUEUED) {
-      throw new Unavailable("too many previews are under way; try again shortly");
-    }
-    this.queued += 1;
-    const turn = this.last.then(() => this.ask(path, format));
-    this.last = turn.catch(() => undefined);
-    try {
-      return await turn;
-    } finally {
-      this.queued -= 1;
-    }
+  /** How many of a tenant's files wait. */
+  waitingOf(tenant: string): number {
+    return this.turns.waitingOf(tenant);
+  }
+
+  /** @throws Unreadable; 503 when the server stops. */
+  async read<Work extends keyof TableWork>(reading: Reading<Work>): Promise<TableWork[Work]> {
+    const answer = await this.turns.take(reading.tenant, () => this.ask(reading), reading.signal);
+    return JSON.parse(answer) as TableWork[Work];
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
     await this.end();
-    await this.last;
   }
 
-  private async ask(path: string, format: TableFormat): Promise<string> {
-    if (this.stopped) throw stopping();
+  private async ask({ work, path, format, timeoutMs }: Reading<keyof TableWork>): Promise<string> {
     clearTimeout(this.idle);
-    const child = this.running();
-    const request: PreviewRequest = { id: ++this.asked, path, format };
     try {
-      const answer = await this.answerOf(child, request);
-      if (answer.rssBytes > SWOLLEN_BYTES) this.forget(child);
-      if ("failure" in answer) throw new PreviewFailed(answer.failure);
-      return answer.preview;
+      for (let tries = 1; ; tries++) {
+        if (this.stopped) throw stopping();
+        const child = this.running();
+        const request: TableRequest = { id: ++this.asked, work, path, format };
+        const answer = await this.answerOf(child, request, timeoutMs);
+        if (answer === "died" && tries < MAX_TRIES) continue;
+        if (answer === "died") {
+          throw new Unreadable("reading the file took more memory than it may, or crashed");
+        }
+        if (answer.rssBytes > SWOLLEN_BYTES) this.forget(child);
+        if ("failure" in answer) throw new Unreadable(answer.failure, answer.row);
+        return answer.result;
+      }
     } finally {
       this.idle = setTimeout(() => void this.end(), this.options.idleMs).unref();
     }
   }
 
-  /** What the process says; or what its end says of the file. */
-  private answerOf(child: ChildProcess, request: PreviewRequest): Promise<PreviewAnswer> {
+  /** What the process says; or that it died, which says something of the file. */
+  private answerOf(
+    child: ChildProcess,
+    request: TableRequest,
+    timeoutMs: number,
+  ): Promise<TableAnswer | "died"> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
-        const seconds = this.options.timeoutMs / 1000;
-        settle(() => reject(new PreviewFailed(`the file took more than ${seconds} s to read`)));
+        settle(() =>
+          reject(new Unreadable(`the file took more than ${timeoutMs / 1000} s to read`)),
+        );
         this.forget(child);
-      }, this.options.timeoutMs);
-      const onMessage = (answer: PreviewAnswer): void => {
+      }, timeoutMs);
+      const onMessage = (answer: TableAnswer): void => {
         if (answer.id === request.id) settle(() => resolve(answer));
       };
       const onGone = (): void => {
-        const failure = new PreviewFailed(
-          "reading the file took more memory than it may, or crashed",
-        );
-        settle(() => reject(this.stopped ? stopping() : failure));
+        settle(() => (this.stopped ? reject(stopping()) : resolve("died")));
         this.forget(child);
       };
       const settle = (how: () => void): void => {
@@ -126,11 +133,13 @@ export class PreviewEngine {
       execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
-    child.on("error", (error) => this.logger.warn({ err: error }, "the preview process failed"));
+    child.on("error", (error) =>
+      this.logger.warn({ err: error }, "the process that reads tables failed"),
+    );
     child.once("exit", (code, signal) => {
       if (this.child !== child) return;
       this.child = undefined;
-      this.logger.warn({ code, signal }, "the preview process ended by itself");
+      this.logger.warn({ code, signal }, "the process that reads tables ended by itself");
     });
     this.child = child;
     return child;

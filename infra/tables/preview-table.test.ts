@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
-import type { TableFormat } from "../datasets/table-format";
+import { previewTable } from "./preview-table";
 import type { ColumnStatistics, TablePreview } from "./protocol";
-import { readTable } from "./read-table";
 import { openSession, query } from "./session";
+import type { TableFormat } from "./table-format";
 
 let folder: string;
 
@@ -34,7 +34,7 @@ async function parquet(name: string, select: string): Promise<string> {
 }
 
 const read = (text: string, format: TableFormat): Promise<TablePreview> =>
-  readTable(file(`table.${format}`, text), format);
+  previewTable(file(`table.${format}`, text), format);
 
 const dtypesOf = ({ columns }: TablePreview): Record<string, string> =>
   Object.fromEntries(columns.map(({ name, dtype }) => [name, dtype]));
@@ -118,7 +118,7 @@ test("parquet's types come out as JSON can say them", async () => {
      map {'k': 1} as m, '8c2d1a0e-1111-4222-8333-abcdefabcdef'::uuid as u
      from range(2)`,
   );
-  const preview = await readTable(path, "parquet");
+  const preview = await previewTable(path, "parquet");
   expect(dtypesOf(preview)).toEqual({
     big: "int64",
     nan: "double",
@@ -157,7 +157,7 @@ test.each([
   ["values (1e308::double), (1e308)", { mean: null, stddev: 0 }],
 ])("numbers of %s", async (values, expected) => {
   const path = await parquet("numbers.parquet", `select * from (${values}) t(x)`);
-  expect(columnOf(await readTable(path, "parquet"), "x")).toMatchObject(expected);
+  expect(columnOf(await previewTable(path, "parquet"), "x")).toMatchObject(expected);
 });
 
 const NAMES = [
@@ -201,14 +201,14 @@ test("names of parquet that differ by case only are two", async () => {
     bytes.toString("latin1").replaceAll("NAME_two", "NAME_ONE"),
     "latin1",
   );
-  const { columns } = await readTable(file("case.parquet", renamed), "parquet");
+  const { columns } = await previewTable(file("case.parquet", renamed), "parquet");
   expect(columns.map(({ name }) => name)).toEqual(["name_one", "NAME_ONE", "z", "w"]);
 });
 
 test("whatever a file is called, it is that file", async () => {
   for (const name of ["a[b]*.csv", "?.csv", "it's.csv", "*.csv", "x.csv.gz/y.csv", "k=v/z.csv"]) {
     const path = file(`names/${name}`, `a\n"${name}"\n`);
-    expect((await readTable(path, "csv")).rows).toEqual([{ a: name }]);
+    expect((await previewTable(path, "csv")).rows).toEqual([{ a: name }]);
   }
 });
 
@@ -285,9 +285,9 @@ test("a table of many columns is read in several passes", async () => {
 });
 
 test.each<[TableFormat, string, RegExp]>([
-  ["jsonl", '{"a":1}\n{"a":', /Malformed JSON/],
-  ["jsonl", "[1]\n[2]\n", /no rows that are JSON objects/],
-  ["csv", "a,b\n1,2,3\n", /CSV/],
+  ["jsonl", '{"a":1}\n{"a":', /^row 2 is not JSON/],
+  ["jsonl", "[1]\n[2]\n", /^row 1 is not a JSON object/],
+  ["csv", "a,b\n1,2,3\n", /^row 2 has 3 fields, and the header 2$/],
   ["parquet", "PAR1 nothing of the kind PAR1", /parquet|footer|file/i],
 ])("%s %j is refused", async (format, text, says) => {
   await expect(read(text, format)).rejects.toThrow(says);

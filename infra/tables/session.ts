@@ -17,6 +17,8 @@ const LIMITS = {
 /** A database of nothing, that can read one file and nothing else. */
 export interface Session {
   connection: DuckDBConnection;
+  /** The file's own path. */
+  path: string;
   /** How SQL names the file; a parameter of its statements. */
   file: string;
   close(): void;
@@ -38,6 +40,7 @@ export async function openSession(path: string): Promise<Session> {
     await connection.run("set lock_configuration = true");
     return {
       connection,
+      path,
       file,
       close() {
         connection.closeSync();

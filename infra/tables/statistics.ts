@@ -12,19 +12,17 @@ const SHORT_TEXT = 16;
 const MANY_COLUMNS = 200;
 
 /** What is known of all rows. */
-export async function measure(
-  session: Session,
-  table: Table,
-): Promise<{ numRows: number; columns: ColumnStatistics[] }> {
+export async function measure(session: Session, table: Table): Promise<ColumnStatistics[]> {
   const maxText = table.columns.length > MANY_COLUMNS ? SHORT_TEXT : MAX_TEXT;
   const columns: ColumnStatistics[] = [];
-  let numRows = 0;
   for (const some of passesOver(table.columns)) {
     const found = await aggregate(session, table, some);
-    numRows = found.numRows;
-    columns.push(...some.map((of, n) => statisticsOf(of, numRows, found.values[n] ?? {}, maxText)));
+    const statistics = some.map((of, n) =>
+      statisticsOf(of, table.numRows, found[n] ?? {}, maxText),
+    );
+    columns.push(...statistics);
   }
-  return { numRows, columns };
+  return columns;
 }
 
 /** Aggregates of some columns, in one pass; without spread where their numbers are too large for it. */
@@ -33,17 +31,16 @@ async function aggregate(
   table: Table,
   columns: TableColumn[],
   withSpread = true,
-) {
+): Promise<Record<string, unknown>[]> {
   const wanted = columns.map((column) => aggregatesOf(column, withSpread));
-  const list = ["count(*)", ...wanted.flatMap((of) => Object.values(of))];
+  const list = wanted.flatMap((of) => Object.values(of));
   const sql = `select ${list.join(", ")} from ${table.from(columns)}`;
   try {
-    const [[numRows, ...row] = []] = await query(session, sql);
+    const [row = []] = await query(session, sql);
     let at = 0;
-    const values = wanted.map((of) =>
+    return wanted.map((of) =>
       Object.fromEntries(Object.keys(of).map((name) => [name, row[at++] ?? null])),
     );
-    return { numRows: Number(numRows), values };
   } catch (error) {
     if (!withSpread || !String(error).includes("out of range")) throw error;
     return await aggregate(session, table, columns, false);
@@ -106,7 +103,7 @@ function aggregatesOf({ kind, sql }: TableColumn, withSpread: boolean): Aggregat
 }
 
 function statisticsOf(
-  { name, dtype, kind, emptyDtype = dtype }: TableColumn,
+  { name, dtype, kind }: TableColumn,
   numRows: number,
   found: Record<string, unknown>,
   maxText: number,
@@ -116,7 +113,7 @@ function statisticsOf(
   const distinct = found.approx_distinct;
   return {
     name,
-    dtype: present === 0 ? emptyDtype : dtype,
+    dtype,
     null_count: numRows - present,
     min: extremeOf(kind, found.min, maxText),
     max: extremeOf(kind, found.max, maxText),

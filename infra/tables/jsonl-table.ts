@@ -1,9 +1,9 @@
+import { closeSync, openSync, readSync } from "node:fs";
 import type { ColumnType } from "./column-type";
+import { columnFault, MAX_COLUMNS } from "./facts";
 import { query, quoted, type Session } from "./session";
-import { type Care, columnsOf, NotATable, passesOver, type Table } from "./table";
+import { columnsOf, NotATable, passesOver, type Table } from "./table";
 
-/** A preview is of a table: a file of more names than this is none. */
-const MAX_COLUMNS = 2_000;
 const FIRST_ROWS = 50;
 const MAX_SHOWN_BYTES = 256 * 1024;
 
@@ -11,12 +11,16 @@ const MAX_SHOWN_BYTES = 256 * 1024;
  * Opens a file of JSON lines. Names and types are those of all rows, for a later row may have what the
  * first ones lack. Every value is read by a pointer, all of a row at once.
  */
-export async function openJsonl(session: Session, { maxRowBytes }: Care): Promise<Table> {
-  const rows = `read_ndjson_objects($1, compression = 'uncompressed', maximum_object_size = ${maxRowBytes})`;
+export async function openJsonl(session: Session, maxRowBytes: number): Promise<Table> {
+  const rows = beginsWithMark(session.path)
+    ? `(select line::json as json from ${linesOf(maxRowBytes)} where trim(line) <> '')`
+    : `read_ndjson_objects($1, compression = 'uncompressed', maximum_object_size = ${maxRowBytes})`;
+  const numRows = await countOf(session, rows);
   const names = await namesOf(session, rows);
   const types: ColumnType[] = [];
   for (const some of passesOver(names)) types.push(...(await typesOf(session, rows, some)));
   return {
+    numRows,
     columns: columnsOf(names, types),
     from(columns) {
       const pointers = pointersTo(columns.map(({ name }) => name));
@@ -31,6 +35,51 @@ export async function openJsonl(session: Session, { maxRowBytes }: Care): Promis
   };
 }
 
+/** Lines as text, of which no character but the line's end means anything. */
+const linesOf = (maxRowBytes: number): string =>
+  "read_csv($1, auto_detect = false, header = false, columns = {'line': 'VARCHAR'}, delim = '\x01', " +
+  "quote = '', escape = '', comment = '', nullstr = '', compression = 'none', strict_mode = false, " +
+  `hive_partitioning = false, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes})`;
+
+/** Windows' programs write one; the database's reader of JSON takes none. */
+function beginsWithMark(path: string): boolean {
+  const descriptor = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(3);
+    readSync(descriptor, bytes);
+    return bytes.equals(Buffer.from("\ufeff"));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+async function countOf(session: Session, rows: string): Promise<number> {
+  const [[numRows, objects] = []] = await query(
+    session,
+    `select count(*), count(*) filter (where json_type(json) = 'OBJECT') from ${rows}`,
+  );
+  if (numRows !== objects) throw new Error("a row is not an object");
+  return Number(numRows);
+}
+
+/** Which row is to blame, where one is: the database's own numbers are those of its blocks. */
+export async function explainJsonl(
+  session: Session,
+  maxRowBytes: number,
+): Promise<NotATable | undefined> {
+  const [[notJson, notObject] = []] = await query(
+    session,
+    "select min(n) filter (where type = ''), min(n) filter (where type <> '' and type <> 'OBJECT') " +
+      "from (select n, case when json_valid(line) then json_type(line) else '' end as type " +
+      `from (select row_number() over () as n, line from ${linesOf(maxRowBytes)}) where trim(line) <> '')`,
+  );
+  const [row, what] = [
+    [Number(notJson ?? Number.POSITIVE_INFINITY), "is not JSON in UTF-8"] as const,
+    [Number(notObject ?? Number.POSITIVE_INFINITY), "is not a JSON object"] as const,
+  ].sort(([a], [b]) => a - b)[0] ?? [Number.POSITIVE_INFINITY, ""];
+  return Number.isFinite(row) ? new NotATable(`row ${row} ${what}`, row) : undefined;
+}
+
 function pointersTo(names: string[]): string {
   const pointers = names.map((name) => `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`);
   return `[${pointers.map(quoted).join(", ")}]`;
@@ -42,8 +91,8 @@ async function namesOf(session: Session, rows: string): Promise<string[]> {
     session,
     `select distinct unnest(json_keys(json)) from ${rows} limit ${MAX_COLUMNS + 1}`,
   );
-  if (keys.length === 0) throw new NotATable("it has no rows that are JSON objects with names");
-  if (keys.length > MAX_COLUMNS) throw new NotATable(`it has more than ${MAX_COLUMNS} columns`);
+  const fault = columnFault(keys.map(([key]) => String(key)));
+  if (fault) throw new NotATable(`it ${fault}`);
   const first = await query(
     session,
     `select unnest(json_keys(json)) from (select json from ${rows} limit ${FIRST_ROWS}) ` +

@@ -4,8 +4,6 @@ export interface TableColumn extends ColumnType {
   name: string;
   /** How SQL names it. */
   sql: string;
-  /** Its dtype where no row has a value. */
-  emptyDtype?: string;
 }
 
 /**
@@ -13,6 +11,8 @@ export interface TableColumn extends ColumnType {
  * by their place, also where two names differ by nothing but case, which SQL would take for one.
  */
 export interface Table {
+  numRows: number;
+  /** Their types are those of all rows; "null" where no row has a value. */
   columns: TableColumn[];
   /** A FROM clause that has these of the columns; its parameter $1 is the file. */
   from(columns: TableColumn[]): string;
@@ -24,18 +24,10 @@ export interface Table {
  */
 const AT_ONCE = 50;
 
-/** The columns by as many as are read in one pass; at least one, for tables without columns. */
+/** The columns by as many as are read in one pass. */
 export function passesOver<Column>(columns: Column[]): Column[][] {
-  const count = Math.max(1, Math.ceil(columns.length / AT_ONCE));
+  const count = Math.ceil(columns.length / AT_ONCE);
   return Array.from({ length: count }, (_, n) => columns.slice(n * AT_ONCE, (n + 1) * AT_ONCE));
-}
-
-/** How a text file is read. What most files don't need costs memory and time, so it is for a second try. */
-export interface Care {
-  /** Longest row; the database takes several times as much for each thread. */
-  maxRowBytes: number;
-  /** Types are those of all rows, where they would be guessed from the first ones. */
-  readsAll: boolean;
 }
 
 /** c0, c1, … */
@@ -50,4 +42,12 @@ export function columnsOf(names: string[], types: ColumnType[]): TableColumn[] {
 }
 
 /** A file that is read, but is not the table that it should be. */
-export class NotATable extends Error {}
+export class NotATable extends Error {
+  /** @param row where it goes wrong; the first row is 1, a header counts. */
+  constructor(
+    message: string,
+    readonly row?: number,
+  ) {
+    super(message);
+  }
+}

@@ -91,7 +91,7 @@ function nested(text: string): unknown {
 /** Strings stay; integers that a number can't hold become strings, and NaN and the infinities null. */
 function withoutUnsafeNumbers(json: string): string {
   return json.replaceAll(
-    /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b|-?\d{16,}(?![\d.eE])/g,
+    /"(?:[^"\\]|\\.)*"|-?\b(?:NaN|nan|Infinity|inf)\b|-?(?<!\d)\d{16,}(?![\d.eE])/g,
     (token) => {
       if (token.startsWith('"')) return token;
       if (/[a-z]/i.test(token)) return "null";

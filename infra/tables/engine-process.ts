@@ -1,7 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { constants, setPriority } from "node:os";
-import type { PreviewAnswer, PreviewRequest } from "./protocol";
-import { readTable } from "./read-table";
+import { measureTable } from "./measure-table";
+import { previewTable } from "./preview-table";
+import type { TableAnswer, TableRequest } from "./protocol";
 import { NotATable } from "./table";
 
 /** Far above what the database's own limit leaves: what it does not count must not take the machine's. */
@@ -16,7 +17,7 @@ const MAX_MESSAGE = 300;
 function main(): void {
   standBack();
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
-  process.on("message", (request: PreviewRequest) => {
+  process.on("message", (request: TableRequest) => {
     void answer(request).then((message) => process.send?.(message));
   });
   setInterval(() => {
@@ -34,10 +35,17 @@ function standBack(): void {
   }
 }
 
-async function answer({ id, path, format }: PreviewRequest): Promise<PreviewAnswer> {
-  const outcome = await readTable(path, format).then(
-    (preview) => ({ preview: JSON.stringify(preview) }),
-    (error: unknown) => ({ failure: `the file can't be read as ${format}: ${reasonOf(error)}` }),
+const WORK = { measure: measureTable, preview: previewTable };
+
+async function answer({ id, work, path, format }: TableRequest): Promise<TableAnswer> {
+  const outcome = await WORK[work](path, format).then(
+    (result) => ({ result: JSON.stringify(result) }),
+    (error: unknown) => {
+      if (error instanceof NotATable && error.row !== undefined) {
+        return { failure: error.message, row: error.row };
+      }
+      return { failure: `the file can't be read as ${format}: ${reasonOf(error)}` };
+    },
   );
   return { id, rssBytes: process.memoryUsage.rss(), ...outcome };
 }
@@ -46,7 +54,7 @@ async function answer({ id, path, format }: PreviewRequest): Promise<PreviewAnsw
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NotATable) return message;
-  if (message.startsWith("Out of Memory")) return "it takes more memory than a preview may";
+  if (message.startsWith("Out of Memory")) return "it takes more memory than it may";
   const [line = ""] = message.split(/[\n\r]/, 1);
   const words = line.replaceAll(/ ?["']?\/dev\/fd\/\d+["']?/g, "").replaceAll(/\p{Cc}/gu, "?");
   return words.slice(0, MAX_MESSAGE).trim();

@@ -1,38 +1,21 @@
-import type { TableFormat } from "../datasets/table-format";
 import { cellOf, cellSql } from "./cells";
-import { openCsv } from "./csv-table";
-import { openJsonl } from "./jsonl-table";
-import { openParquet } from "./parquet-table";
+import { withTable } from "./open-table";
 import type { TablePreview } from "./protocol";
-import { openSession, query, type Session } from "./session";
+import { query, type Session } from "./session";
 import { measure } from "./statistics";
-import { type Care, passesOver, type Table } from "./table";
+import { passesOver, type Table } from "./table";
+import type { TableFormat } from "./table-format";
 
 const FIRST_ROWS = 50;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
-const QUICK: Care = { maxRowBytes: 2 * 1024 * 1024, readsAll: false };
-/** A row may be as long as one that may be uploaded. */
-const CAREFUL: Care = { maxRowBytes: 16 * 1024 * 1024, readsAll: true };
-
-/** The first rows of a file, and statistics of all. Throws what the database says of it. */
-export async function readTable(path: string, format: TableFormat): Promise<TablePreview> {
-  const session = await openSession(path);
-  try {
-    if (format === "parquet") return await preview(session, await openParquet(session));
-    const open = format === "csv" ? openCsv : openJsonl;
-    try {
-      return await preview(session, await open(session, QUICK));
-    } catch {
-      return await preview(session, await open(session, CAREFUL));
-    }
-  } finally {
-    session.close();
-  }
-}
+/** The first rows of a file, and statistics of all. Throws as withTable does. */
+export const previewTable = (path: string, format: TableFormat): Promise<TablePreview> =>
+  withTable(path, format, preview);
 
 async function preview(session: Session, table: Table): Promise<TablePreview> {
-  const { numRows, columns } = await measure(session, table);
+  const { numRows } = table;
+  const columns = await measure(session, table);
   const found: unknown[][] = [];
   for (const some of passesOver(table.columns)) {
     const cells = some.map(({ kind, sql }) => cellSql(kind, sql));

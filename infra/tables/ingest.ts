@@ -1,9 +1,9 @@
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import type { Measured, ObjectStore } from "../store/object-store";
-import { readParquetFacts } from "./parquet";
-import { rowReaderOf } from "./stored-table";
-import { requireColumns, type TableFacts, type TableReader } from "./table";
+import type { TableFacts } from "./facts";
 import type { TableFormat } from "./table-format";
+import type { Tables } from "./tables";
+import { Unreadable } from "./unreadable";
 
 /** What a dataset may be uploaded as, by content type; the format is its file's extension too. */
 const FORMATS: Record<string, TableFormat> = {
@@ -18,53 +18,46 @@ export interface IngestedFile extends Measured, TableFacts {
   path: string;
 }
 
+interface Upload {
+  /** Whose it is. */
+  tenant: string;
+  /** Where it goes. */
+  prefix: string;
+  contentType: string;
+  body: AsyncIterable<Buffer>;
+  /** In hex; undefined: the client sent none. */
+  checksum: string | undefined;
+  /** Its client is gone. */
+  signal: AbortSignal;
+}
+
 /**
- * Stores an uploaded table below a prefix and measures it on the way: rows, columns, size, checksum.
- * One that is wrong, or not the one that the checksum (hex) is of, leaves nothing.
+ * Stores an uploaded table below a prefix, then measures it: rows, columns, size, checksum. One that is
+ * wrong, or not the one that the checksum is of, leaves nothing.
  */
 export async function ingest(
   store: ObjectStore,
-  prefix: string,
-  contentType: string,
-  body: AsyncIterable<Buffer>,
-  checksum: string | undefined,
+  tables: Tables,
+  { tenant, prefix, contentType, body, checksum, signal }: Upload,
 ): Promise<IngestedFile> {
   const format = FORMATS[contentType];
   if (!format) throw new Error(`no format for ${contentType}`);
-  const reader = rowReaderOf(format);
   const path = `raw.${format}`;
   const key = `${prefix}${path}`;
-  let facts: TableFacts | undefined;
   try {
-    const file = await store.putStream(
-      key,
-      readOnTheWay(body, reader, (read) => {
-        facts = read;
-      }),
-    );
-    facts ??= await readParquetFacts(store, key, file.sizeBytes);
+    const file = await store.putStream(key, body);
     requireChecksum(checksum, file.sha256);
-    // Once more for all: a parquet file's columns are not seen row by row.
-    requireColumns(facts.columns.map(({ name }) => name));
+    const { sizeBytes: size_bytes, sha256 } = file;
+    const facts = await tables.measure({ tenant, key, format, size_bytes, sha256 }, signal);
     if (facts.numRows === 0) throw new InvalidRequest("the file has no rows", "body");
     return { path, ...file, ...facts };
   } catch (error) {
     // What is wrong with the file is what counts; the sweeper removes what stays.
     await store.remove(key).catch(() => undefined);
-    throw error;
+    if (!(error instanceof Unreadable)) throw error;
+    const { message, row } = error;
+    throw new InvalidRequest(message, "body", row === undefined ? undefined : { row });
   }
-}
-
-async function* readOnTheWay(
-  chunks: AsyncIterable<Buffer>,
-  reader: TableReader | undefined,
-  onRead: (facts: TableFacts) => void,
-): AsyncGenerator<Buffer> {
-  for await (const chunk of chunks) {
-    await reader?.push(chunk);
-    yield chunk;
-  }
-  if (reader) onRead(await reader.end());
 }
 
 function requireChecksum(expected: string | undefined, actual: string): void {

@@ -1,0 +1,20 @@
+import { slowExpressions } from "./regular-expressions";
+
+test.each([
+  // The one by which 60 kB of digits held up a server for seven seconds.
+  String.raw`/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/`,
+  String.raw`/(a+)+b/`,
+  String.raw`/\/+$/`,
+])("%s is slow", (literal) => {
+  const found = slowExpressions(
+    `const one = 1;\nexport const slow = { at: [${literal}] };\n`,
+    "x.ts",
+  );
+  expect(found).not.toEqual([]);
+  for (const { at, literal: named } of found) expect([at, named]).toEqual(["x.ts:2", literal]);
+});
+
+test("one that can match in one way only is not", () => {
+  const source = String.raw`const fine = [/(?<!\/)\/+$/, /^[a-z]+$/, /^\d{1,18}(?:\.\d+)?$/u];`;
+  expect(slowExpressions(source, "x.ts")).toEqual([]);
+});

@@ -1,0 +1,67 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { parseSync, type RegExpLiteral } from "@swc/core";
+import { analyse } from "scslre";
+
+/** What runs in the server or in a user's program; tests and tools read nobody's texts. */
+const FOLDERS = [
+  "core",
+  "infra",
+  "workflows",
+  "activities",
+  "api",
+  "agent-bridge",
+  "bin",
+  "sdk/typescript/src",
+];
+const ROOT = join(__dirname, "../../..");
+
+interface Finding {
+  at: string;
+  literal: string;
+  why: string;
+}
+
+/** Regular expressions of a source text whose time grows faster than the text they are given. */
+export function slowExpressions(source: string, path: string): Finding[] {
+  const findings: Finding[] = [];
+  const look = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    if (isExpression(node)) findings.push(...findingsOf(node, source, path));
+    else for (const inner of Object.values(node)) look(inner);
+  };
+  look(parseSync(source, { syntax: "typescript", target: "es2022" }).body);
+  return findings;
+}
+
+const isExpression = (node: object): node is RegExpLiteral =>
+  "type" in node && node.type === "RegExpLiteral";
+
+function findingsOf({ pattern, flags }: RegExpLiteral, source: string, path: string): Finding[] {
+  const literal = `/${pattern}/${flags}`;
+  const line = source.slice(0, source.indexOf(literal)).split("\n").length;
+  return analyse({ source: pattern, flags }).reports.map(({ type, exponential, character }) => ({
+    at: `${path}:${line}`,
+    literal,
+    why: `${exponential ? "exponential" : "quadratic"} in a row of ${character.literal.source} (${type})`,
+  }));
+}
+
+function sources(): string[] {
+  return FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$/.test(entry.name))
+      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+  );
+}
+
+if (require.main === module) {
+  const paths = sources();
+  const findings = paths.flatMap((path) =>
+    slowExpressions(readFileSync(join(ROOT, path), "utf8"), path),
+  );
+  for (const { at, literal, why } of findings)
+    process.stdout.write(`${at}: ${literal} is ${why}\n`);
+  process.stdout.write(`${paths.length} files, ${findings.length} slow regular expressions\n`);
+  if (findings.length > 0) process.exitCode = 1;
+}

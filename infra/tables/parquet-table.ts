@@ -1,0 +1,81 @@
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { columnType } from "./column-type";
+import { query, type Session } from "./session";
+import { columnsOf, NotATable, places, type Table } from "./table";
+
+const ROWS = "read_parquet($1, hive_partitioning = false)";
+
+/** The last bytes of a file: the footer's length, and what every such file begins and ends with. */
+export const PARQUET_TAIL_BYTES = 8;
+const MAGIC = "PAR1";
+/** The footer of an honest file is far smaller; it is held in memory. */
+const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
+
+/**
+ * The length of a file's footer, tail included.
+ *
+ * @throws NotATable for a file that is no parquet, or has a footer that it can't have.
+ */
+export function footerBytes(tail: Buffer, sizeBytes: number): number {
+  if (sizeBytes < 12 || tail.toString("latin1", 4) !== MAGIC) {
+    throw new NotATable("it does not end as parquet does");
+  }
+  const length = tail.readUInt32LE(0);
+  if (length > sizeBytes - 12) throw new NotATable("its parquet footer is longer than the file");
+  if (length > MAX_FOOTER_BYTES) {
+    throw new NotATable(`its parquet footer is longer than ${MAX_FOOTER_BYTES} bytes`);
+  }
+  return length + PARQUET_TAIL_BYTES;
+}
+
+/** Opens a parquet file by its footer; the rows stay where they are until they are asked for. */
+export async function openParquet(session: Session): Promise<Table> {
+  requireFooter(session.path);
+  const { connection, file } = session;
+  const reader = await connection.runAndReadAll(`select * from ${ROWS} limit 0`, [file]);
+  const types = reader.columnTypes().map(columnType);
+  const names = await namesOf(session);
+  if (names.length !== types.length) throw new NotATable("its schema contradicts itself");
+  const [[numRows] = []] = await query(
+    session,
+    "select sum(num_rows) from parquet_file_metadata($1)",
+  );
+  return {
+    numRows: Math.max(0, Number(numRows)),
+    columns: columnsOf(names, types),
+    from: () => `${ROWS} as t(${places(types.length)})`,
+  };
+}
+
+function requireFooter(path: string): void {
+  const descriptor = openSync(path, "r");
+  try {
+    const { size } = fstatSync(descriptor);
+    const tail = Buffer.alloc(PARQUET_TAIL_BYTES);
+    readSync(descriptor, tail, 0, tail.length, Math.max(0, size - tail.length));
+    footerBytes(tail, size);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * The names at the top level of the schema, as they are: where two differ only by case, SQL sees others.
+ * The first element is the root; each names its children's number, and they follow it.
+ */
+async function namesOf(session: Session): Promise<string[]> {
+  const elements = await query(
+    session,
+    "select name, coalesce(num_children, 0) from parquet_schema($1)",
+  );
+  const names: string[] = [];
+  let open = 0;
+  for (const [name, children] of elements.slice(1)) {
+    if (open === 0) {
+      names.push(String(name));
+      open = 1;
+    }
+    open += Number(children) - 1;
+  }
+  return names;
+}

@@ -1,0 +1,116 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type Forge, startForge } from "../support/forge";
+import { HOSTILE_FILES } from "../support/hostile-files";
+import { untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "10" });
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const TYPES = {
+  parquet: "application/vnd.apache.parquet",
+  jsonl: "application/x-ndjson",
+  csv: "text/csv",
+};
+
+async function send(method: string, path: string, key: string, type: string, body: Buffer) {
+  const response = await fetch(`${forge.stack.apiUrl}${path}`, {
+    method,
+    headers: {
+      "x-service-api-key": key,
+      "content-type": type,
+      "x-checksum-sha256": createHash("sha256").update(body).digest("hex"),
+    },
+    body,
+  });
+  return { status: response.status, body: (await response.json()) as { error?: object } };
+}
+
+/** The longest that a neighbour waited for an answer while this went on, in milliseconds. */
+async function worstWaitDuring(work: () => Promise<unknown>): Promise<number> {
+  const { user } = await createTenant(forge, "neighbour");
+  let isOver = false;
+  let worst = 0;
+  const watch = (async () => {
+    while (!isOver) {
+      const began = performance.now();
+      await user.get("/api/jobs?limit=1");
+      worst = Math.max(worst, performance.now() - began);
+      await sleep(20);
+    }
+  })();
+  try {
+    await work();
+  } finally {
+    isOver = true;
+    await watch;
+  }
+  return worst;
+}
+
+const server = (): { pid: number; peakMb: number } => {
+  const pid = forge.stack.server?.pid ?? 0;
+  const status = readFileSync(`/proc/${pid}/status`, "utf8");
+  return { pid, peakMb: Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024 };
+};
+
+/** Made before the neighbour is watched: making them takes this process's own time. */
+const FILES = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
+
+test("files that are made to hurt stop no server, and hold up no neighbour's request", async () => {
+  const before = server();
+  const statuses: number[] = [];
+  const worst = await worstWaitDuring(async () => {
+    for (const { format, bytes } of FILES) {
+      const key = forge.stack.keys.userKey;
+      statuses.push((await send("POST", "/api/datasets", key, TYPES[format], bytes)).status);
+    }
+  });
+  // One of them is a table like any other, but for what it did to a regular expression.
+  expect(new Set(statuses)).toEqual(new Set([400, 201]));
+  expect(worst).toBeLessThan(1_000);
+  const after = server();
+  expect(after.pid).toBe(before.pid);
+  expect(after.peakMb - before.peakMb).toBeLessThan(200);
+});
+
+test("a job that leaves such files completes, and its manifest says that they were not read", async () => {
+  const worker = await forge.worker("w");
+  const before = server();
+  const hostile = FILES.filter(({ format }) => format !== "csv");
+  const worst = await worstWaitDuring(async () => {
+    for (const { format, bytes } of hostile) {
+      const { job_id } = await forge.user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
+      const job = await worker.take();
+      const query = `worker_id=${worker.id}&attempt=${job.attempt}`;
+      const path = `/worker/jobs/${job_id}/artifacts/scored.${format}?${query}`;
+      const key = forge.stack.keys.workerKey;
+      const sent = await send("PUT", path, key, "application/octet-stream", bytes);
+      expect(sent.status).toBe(201);
+      await worker.complete(job, { result: { num_rows: 7 } });
+      const { status, result } = await untilEnded(forge.user, job_id);
+      expect(status).toBe("completed");
+      const manifest = await forge.user.get(`/api/artifacts/${result?.dataset_id}/manifest`);
+      expect(manifest).toMatchObject({
+        verified: false,
+        measured: ["files", "cost_estimate_usd"],
+        num_rows: 7,
+        contradictions: [
+          { field: `files.scored.${format}`, claimed: "a table", measured: expect.any(String) },
+        ],
+      });
+    }
+  });
+  expect(worst).toBeLessThan(1_000);
+  expect(server().pid).toBe(before.pid);
+  await forge.settle();
+});

@@ -1,0 +1,93 @@
+import type { TableFormat } from "../../infra/tables/table-format";
+
+/** A table that is made to hurt whoever reads it. */
+export interface HostileFile {
+  what: string;
+  format: TableFormat;
+  /** Made when it is wanted: some are large. */
+  bytes(): Buffer;
+}
+
+/** An unsigned LEB128, as Thrift's compact protocol has them. */
+function varint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
+  return [...bytes, rest];
+}
+
+/** A parquet file that is nothing but a footer. */
+function parquetOf(footer: Buffer): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32LE(footer.length);
+  return Buffer.concat([Buffer.from("PAR1"), footer, length, Buffer.from("PAR1")]);
+}
+
+/** Field 2 of the footer, the schema: so many elements called "a", of no children. */
+function schemaOf(elements: number): Buffer {
+  const element = Buffer.from([0x48, 1, 0x61, 0x15, 0, 0]);
+  return Buffer.concat([
+    Buffer.from([0x15, 2, 0x19, 0xfc, ...varint(elements)]),
+    Buffer.alloc(elements * element.length, element),
+    Buffer.from([0x16, 2, 0x19, 0x0c, 0]),
+  ]);
+}
+
+const LIST_OF_LISTS = 0xf9;
+const MIB = 1024 * 1024;
+
+export const HOSTILE_FILES: HostileFile[] = [
+  {
+    what: "parquet: lists in lists, each of which claims 30 million",
+    format: "parquet",
+    bytes: () =>
+      parquetOf(
+        Buffer.from([
+          0x19,
+          ...Array.from({ length: 24 }, () => [LIST_OF_LISTS, ...varint(30_000_000)]).flat(),
+          0,
+        ]),
+      ),
+  },
+  {
+    what: "parquet: a footer of half a million columns",
+    format: "parquet",
+    bytes: () => parquetOf(schemaOf(500_000)),
+  },
+  {
+    what: "parquet: a text in the footer that claims two gigabytes",
+    format: "parquet",
+    bytes: () => parquetOf(Buffer.from([0x18, ...varint(2_000_000_000), 0x61, 0])),
+  },
+  {
+    what: "CSV: one cell of digits and an x",
+    format: "csv",
+    bytes: () => Buffer.from(`a\n${"1".repeat(60_000)}x\n`),
+  },
+  {
+    what: "CSV: a header without an end",
+    format: "csv",
+    bytes: () => Buffer.alloc(12 * MIB, ","),
+  },
+  {
+    what: "CSV: a quote that is never closed",
+    format: "csv",
+    bytes: () => Buffer.from(`a\n"${"x\n".repeat(4 * MIB)}`),
+  },
+  {
+    what: "JSON lines: a row of millions of objects",
+    format: "jsonl",
+    bytes: () => Buffer.from(`{"a":[${"{},".repeat(4_000_000)}0]}\n`),
+  },
+  {
+    what: "JSON lines: a row six million levels deep",
+    format: "jsonl",
+    bytes: () => Buffer.from(`{"a":${"[".repeat(6_000_000)}${"]".repeat(6_000_000)}}\n`),
+  },
+  {
+    what: "JSON lines: a row of a million names",
+    format: "jsonl",
+    bytes: () =>
+      Buffer.from(`{${Array.from({ length: 1_000_000 }, (_, n) => `"k${n}":1`).join()}}\n`),
+  },
+];
