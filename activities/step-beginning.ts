@@ -1,6 +1,7 @@
 import { ForgeError } from "../core/errors";
 import type { JobType } from "../core/job-types";
 import type { Submission } from "../core/payloads";
+import { requirementsOf, shapeOf } from "../core/requirements";
 import { estimateSubmission } from "../infra/billing/estimate-job";
 import { requireBudget } from "../infra/billing/require-budget";
 import type { Context } from "../infra/context";
@@ -46,6 +47,10 @@ export async function prepare(
   if (earlier !== undefined) {
     return { ...begun, jobId: earlier, reused: true, expectedCostUsd: null };
   }
+  // Where the tenant's queue is full, it is tried again until there is room.
+  await ctx.queueQuota.refresh(userId);
+  const needs = requirementsOf(step.job_type, submission.resources, ctx.config.jobs.policy);
+  ctx.queueQuota.admit(userId, shapeOf(userId, needs));
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
   return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };
 }

@@ -10,6 +10,7 @@ import { createOnce } from "../infra/http/idempotency";
 import { requireScope } from "../infra/http/principal";
 import type { AnyCall } from "../infra/http/route";
 import { newId } from "../infra/ids";
+import { requireRoomForWorker } from "../infra/limits/require-room";
 import { ConnectionRefused } from "../infra/net/refused";
 import { hostKeyField } from "../infra/ssh/host-key";
 import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../infra/ssh/key-files";
@@ -77,6 +78,7 @@ export async function registerBySsh(
         const message = `${underWay} workers of yours are being set up; wait for one of them`;
         throw new ForgeError(429, "rate_limited", message);
       }
+      await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
       const inserted = await insertSshWorker(db, {
         workerId,
         userId: principal.userId,

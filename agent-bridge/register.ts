@@ -11,6 +11,7 @@ import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { parse } from "../infra/http/validation";
 import { newId } from "../infra/ids";
+import { requireRoomForWorker } from "../infra/limits/require-room";
 import {
   planAnswer,
   planBootstrap,
@@ -84,7 +85,10 @@ export function registerRoute(ctx: Context): Route {
       },
       200: { description: "with `plan`: what would be done", schema: planAnswer },
     },
-    refusals: { 409: ["worker_id_taken", "bootstrap_not_configured"], 429: ["rate_limited"] },
+    refusals: {
+      409: ["worker_id_taken", "bootstrap_not_configured", "quota_exceeded"],
+      429: ["rate_limited"],
+    },
     async handle(call) {
       const { body: given, principal, request, reply } = call;
       if ("ssh_host" in given && given.plan) return await planBootstrap(ctx, call, given);
@@ -123,6 +127,10 @@ async function register(
       },
     );
     await lockWorkerHolding(db, workerId, keeps);
+    const known = await lockWorker(db, workerId);
+    if (!known || known.decommissioned_at !== null) {
+      await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
+    }
     const registered = await upsertWorker(db, {
       workerId,
       userId: principal.userId,

@@ -1,13 +1,14 @@
 import { z } from "zod";
-import { NotFound } from "../core/errors";
+import { InvalidRequest, NotFound } from "../core/errors";
 import { SCOPES } from "../infra/api-keys";
 import type { Context } from "../infra/context";
-import { createKey, listKeys, revokeKey } from "../infra/database/keys";
+import { createKey, findExpiry, listKeys, revokeKey } from "../infra/database/keys";
 import { createOnce } from "../infra/http/idempotency";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { insufficientScope, viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { requireRoomForKey } from "../infra/limits/require-room";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
 import { tenantOf, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
@@ -15,7 +16,11 @@ import { givenTime } from "./timestamp";
 const newKeyBody = z.strictObject({
   name: z.string().regex(/\S/, "must not be empty").max(128).default("default"),
   scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
-  expires_at: givenTime.nullish().describe("from then on it opens nothing; by default never"),
+  expires_at: givenTime
+    .nullish()
+    .describe(
+      "from then on it opens nothing; by default never, and no later than the key that makes it",
+    ),
 });
 
 export function authRoutes(ctx: Context): Route[] {
@@ -63,6 +68,7 @@ export function authRoutes(ctx: Context): Route[] {
         },
       },
       answers: { 201: { description: "the key", schema: newKeySchema } },
+      refusals: { 409: ["quota_exceeded"] },
       async handle(call) {
         const { principal, body } = call;
         if (body.scope === "admin" && principal.scope !== "admin") {
@@ -71,16 +77,19 @@ export function authRoutes(ctx: Context): Route[] {
         const { answer } = await createOnce(ctx, call, {
           content: body,
           replay: withoutSecret,
-          create: async (db) =>
-            presentNewKey(
-              await createKey(db, {
-                userId: principal.userId,
-                scope: body.scope,
-                name: body.name,
-                expiresAt: body.expires_at ?? null,
-                madeByAdmin: principal.scope === "admin",
-              }),
-            ),
+          create: async (db) => {
+            await requireRoomForKey(db, ctx.config.limits.caps, principal.userId);
+            requireNoLater(body.expires_at, await findExpiry(db, principal.keyId));
+            const made = await createKey(db, {
+              userId: principal.userId,
+              scope: body.scope,
+              name: body.name,
+              expiresAt: body.expires_at ?? null,
+              madeByAdmin: principal.scope === "admin",
+              madeByKeyId: principal.keyId,
+            });
+            return presentNewKey(made);
+          },
         });
         call.reply.header("cache-control", "no-store");
         return answer;
@@ -109,7 +118,8 @@ export function authRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Revoke a key",
       description:
-        "At once and everywhere: requests that wait with it end. Revoking twice is fine.",
+        "At once and everywhere, with all keys that it made: requests that wait with them end. " +
+        "Revoking twice is fine.",
       answers: {
         200: {
           description: "it opens nothing any more",
@@ -118,12 +128,19 @@ export function authRoutes(ctx: Context): Route[] {
       },
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
-        const revoked = await revokeKey(ctx.pool, keyId, viewerOf(principal));
-        if (!revoked) throw new NotFound("api_key", keyId, "key_id");
-        await ctx.signals.revoked(keyId);
-        request.log.info({ key_id: keyId, by: principal.keyId }, "key revoked");
+        const ended = await revokeKey(ctx.pool, keyId, viewerOf(principal));
+        if (ended.length === 0) throw new NotFound("api_key", keyId, "key_id");
+        for (const each of ended) await ctx.signals.revoked(each);
+        request.log.info({ key_id: keyId, by: principal.keyId, keys: ended.length }, "key revoked");
         return { key_id: keyId, revoked: true };
       },
     }),
   ];
+}
+
+/** A key that expires makes none that outlives it. */
+function requireNoLater(asked: string | null | undefined, own: Date | null): void {
+  if (own === null || (asked && Date.parse(asked) <= own.getTime())) return;
+  const message = `must be no later than ${own.toISOString()}, when the key that makes it expires`;
+  throw new InvalidRequest(message, "expires_at");
 }

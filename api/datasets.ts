@@ -11,6 +11,7 @@ import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
 import { keptOpen } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
+import { requireRoomForBytes } from "../infra/limits/require-room";
 import { putJson } from "../infra/store/object-store";
 import { lettingGo } from "../infra/streamed-memory";
 import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/tables/ingest";
@@ -51,14 +52,21 @@ export function datasetRoutes(ctx: Context): Route[] {
       },
       stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
       answers: { 201: { description: "the dataset", schema: datasetSchema } },
-      refusals: { 400: ["checksum_mismatch"] },
+      refusals: {
+        400: ["checksum_mismatch"],
+        409: ["quota_exceeded"],
+        429: ["quota_exceeded"],
+      },
       async handle(call) {
         const { request, query, headers } = call;
         const { body } = request;
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
-        // Uploads count among the requests that a key may have under way.
-        const { signal } = ctx.parking.park(request, call.principal, call.reply);
+        // Also while their bytes come in.
+        const { signal } = ctx.parking.park(request, call.principal, call.reply, {
+          as: "open_uploads",
+        });
+        await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, call.principal.userId);
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
         await reserveDataset(ctx.pool, {

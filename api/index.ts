@@ -22,6 +22,7 @@ import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
 import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
+import { limitsRoute } from "./limits";
 import { lineageRoute } from "./lineage";
 import { paymentCustomerRoute } from "./payment-customer";
 import { pipelineSubmissionRoute } from "./pipeline-submissions";
@@ -66,6 +67,7 @@ export function createApi(ctx: Context): Api {
       ...rateCardRoutes(ctx),
       auditRoute(ctx),
       ...authRoutes(ctx),
+      limitsRoute(ctx),
       ...userRoutes(ctx),
       paymentCustomerRoute(ctx),
       ...workerRoutes(ctx),

@@ -55,7 +55,9 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
           // To a browser's EventSource: nothing more will come, do not ask again.
           return reply.code(204).send();
         }
-        const { signal } = ctx.parking.park(request, principal, reply, ctx.config.http.maxStreamS);
+        const { signal } = ctx.parking.park(request, principal, reply, {
+          maxS: ctx.config.http.maxStreamS,
+        });
         return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal), signal);
       },
     }),

@@ -65,7 +65,9 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
           attempt: query.attempt ?? Math.max(1, job.attempts),
           offset: 0,
         };
-        const { signal } = ctx.parking.park(request, principal, reply, ctx.config.http.maxStreamS);
+        const { signal } = ctx.parking.park(request, principal, reply, {
+          maxS: ctx.config.http.maxStreamS,
+        });
         const only = query.attempt;
         return sendEvents(
           reply,

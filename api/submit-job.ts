@@ -8,6 +8,7 @@ import { insertJob } from "../infra/database/jobs";
 import { findRateCard } from "../infra/database/rate-cards";
 import { type Creation, createOnce } from "../infra/http/idempotency";
 import type { AnyCall } from "../infra/http/route";
+import { requireRoomForBytes } from "../infra/limits/require-room";
 import { checkNames, newJob } from "../infra/submissions/new-job";
 import { type Job, presentJob } from "./present-job";
 
@@ -24,10 +25,13 @@ interface Request {
 /** Accepts a job: from the answer on, it is claimable and will come to an end. */
 export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Promise<Job> {
   const { type, submission, userId } = asked;
+  const { caps } = ctx.config.limits;
   const [warnings, rateCard, budget] = await Promise.all([
     checkNames(ctx, userId, submission.payload),
     findRateCard(ctx.pool, userId),
     findBudget(ctx.pool, userId),
+    requireRoomForBytes(ctx.pool, caps, userId),
+    ctx.queueQuota.refresh(userId),
   ]);
   const expected = budget && (await estimateSubmission(ctx, userId, type, submission, rateCard));
   const job = newJob(ctx, {
@@ -43,6 +47,7 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
     content: asked.content,
     isOneStatement: expected === undefined,
     create: async (db) => {
+      ctx.queueQuota.admit(userId, job.shape);
       const told = expected && (await requireBudget(db, userId, rateCard, expected.expectedUsd));
       const row = await insertJob(db, {
         ...job,

@@ -4,6 +4,7 @@ import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config"
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
 import { policyJson, policyOf } from "./config-values";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
+import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
 import { STORE_VARIABLES, storeOf } from "./store-config";
 
 const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
@@ -102,30 +103,7 @@ const variables = {
   FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
     "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
   ),
-  FORGE_RATE_LIMIT_PER_MINUTE: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(6_000)
-    .describe("requests a user key may make in a minute"),
-  FORGE_RATE_LIMIT_BURST: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(1_000)
-    .describe("requests a user key may make at once, after a pause"),
-  FORGE_MAX_PARKED_PER_USER_KEY: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(100)
-    .describe("waiting requests (polls, streams) a user key may have in one process"),
-  FORGE_MAX_PARKED_PER_WORKER_KEY: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(10_000)
-    .describe("the same for a worker or admin key"),
+  ...LIMIT_VARIABLES,
   FORGE_MAX_POLL_S: seconds(50).describe("longest a worker's poll stays parked, in seconds"),
   FORGE_MAX_STREAM_S: seconds(3600).describe(
     "a stream of events is ended then, and its client goes on with another, in seconds",
@@ -179,22 +157,14 @@ const schema = z.object(variables).transform((env, context) => ({
     maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
     maxJsonDepth: env.FORGE_MAX_JSON_DEPTH,
     requestTimeoutS: env.FORGE_REQUEST_TIMEOUT_S,
-    rateLimit: {
-      perMinute: env.FORGE_RATE_LIMIT_PER_MINUTE,
-      burst: env.FORGE_RATE_LIMIT_BURST,
-    },
     maxPollS: env.FORGE_MAX_POLL_S,
     maxStreamS: env.FORGE_MAX_STREAM_S,
-    maxParked: {
-      user: env.FORGE_MAX_PARKED_PER_USER_KEY,
-      worker: env.FORGE_MAX_PARKED_PER_WORKER_KEY,
-      admin: env.FORGE_MAX_PARKED_PER_WORKER_KEY,
-    },
     corsOrigins: (env.FORGE_CORS_ORIGINS ?? "")
       .split(",")
       .map((origin) => origin.trim())
       .filter((origin) => origin !== ""),
   },
+  limits: limitsOf(env),
   database: {
     url: env.FORGE_DATABASE_URL,
     poolSize: env.FORGE_DATABASE_POOL,

@@ -3,6 +3,7 @@ import type pg from "pg";
 import type { Config } from "./config";
 import { createPool } from "./database/pool";
 import { ParkingLot } from "./http/parking";
+import { QueueQuota } from "./limits/queue-quota";
 import type { Logger } from "./logger";
 import { Signals } from "./signals";
 import type { ObjectStore } from "./store/object-store";
@@ -32,6 +33,8 @@ export interface Context {
   signals: Signals;
   /** Requests that wait for something to happen. */
   parking: ParkingLot;
+  /** How much each tenant has in the queue. */
+  queueQuota: QueueQuota;
   /** By tenant: submissions under a budget are judged one after the other. */
   budgetTurns: Turns;
 }
@@ -63,7 +66,8 @@ export function createContext(
     tenantStores: new TenantStores(config.store.tenants.buckets, config.store.tenants.addresses),
     tables: new Tables(store, config, logger),
     signals,
-    parking: new ParkingLot(pool, signals, config.http.maxParked, logger),
+    parking: new ParkingLot(pool, signals, config.limits.caps, logger),
+    queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     budgetTurns: new Turns(),
     ...overrides,
   };

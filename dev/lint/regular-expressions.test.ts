@@ -3,7 +3,7 @@ import { slowExpressions } from "./regular-expressions";
 test.each([
   // The one by which 60 kB of digits held up a server for seven seconds.
   String.raw`/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/`,
-  String.raw`/(a+)+b/`,
+  "/(a+)+b/",
   String.raw`/\/+$/`,
 ])("%s is slow", (literal) => {
   const found = slowExpressions(

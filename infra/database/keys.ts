@@ -76,17 +76,32 @@ export async function listKeys(
 }
 
 /**
- * Revokes a key; a second time changes nothing. False: there is none for this viewer, for whom an admin's
- * key is none unless he is one himself.
+ * Revokes a key and all that it made, and those made; a second time changes nothing. The ids of them,
+ * none: there is no such key for this viewer, for whom an admin's key is none unless he is one himself.
  */
-export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): Promise<boolean> {
-  const changed = await execute(
+export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): Promise<string[]> {
+  const rows = await all<{ key_id: string }>(
     db,
-    `update api_keys set revoked_at = coalesce(revoked_at, now())
-     where key_id = $1 and ($2::text is null or user_id = $2 and scope <> 'admin')`,
+    `with recursive ended as (
+       select key_id from api_keys
+       where key_id = $1 and ($2::text is null or user_id = $2 and scope <> 'admin')
+       union
+       select k.key_id from api_keys k join ended on k.made_by_key_id = ended.key_id)
+     update api_keys k set revoked_at = coalesce(revoked_at, now())
+     from ended where k.key_id = ended.key_id returning k.key_id`,
     [keyId, viewer],
   );
-  return changed === 1;
+  return rows.map((row) => row.key_id);
+}
+
+/** When a key expires; null: never. */
+export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null> {
+  const row = await maybeOne<{ expires_at: Date | null }>(
+    db,
+    "select expires_at from api_keys where key_id = $1",
+    [keyId],
+  );
+  return row?.expires_at ?? null;
 }
 
 export interface NewKey {
@@ -95,6 +110,8 @@ export interface NewKey {
   name: string;
   madeByAdmin: boolean;
   expiresAt?: string | null;
+  /** The key that asked for it, which takes it along when it is revoked. */
+  madeByKeyId?: string;
   /** An own key text, as the embedded stack keeps it between starts; else one is minted. */
   key?: string;
 }
@@ -104,8 +121,9 @@ export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & 
   const key = given.key ?? mintKey(given.scope);
   const row = await maybeOne<KeyRow>(
     db,
-    `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin, expires_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8)
+    `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin, expires_at,
+                           made_by_key_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
      on conflict (digest) do update set digest = excluded.digest
      returning ${SHOWN}`,
     [
@@ -117,6 +135,7 @@ export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & 
       key.slice(-4),
       given.madeByAdmin,
       given.expiresAt ?? null,
+      given.madeByKeyId ?? null,
     ],
   );
   if (!row) throw new Error("insert returned no key");

@@ -11,27 +11,43 @@ export interface Lease {
 }
 
 /**
- * Takes up to `want` whole tokens from a key's bucket, for a process to spend by itself. One statement
+ * Takes up to `want` whole tokens from a tenant's bucket, for a process to spend by itself. One statement
  * on one row, so that processes together never take more than there is.
  */
 export async function leaseTokens(
   db: Queryable,
-  keyId: string,
+  userId: string,
   want: number,
   size: number,
   perSecond: number,
 ): Promise<Lease> {
   const lease = await maybeOne<Lease>(
     db,
-    `insert into rate_buckets as b (key_id, tokens, granted, refilled_at)
+    `insert into rate_buckets as b (user_id, tokens, granted, refilled_at)
      values ($1, $3::float8 - $2::float8, $2::float8, statement_timestamp())
-     on conflict (key_id) do update set
+     on conflict (user_id) do update set
        granted = least($2, floor(${LEVEL})),
        tokens = ${LEVEL} - least($2, floor(${LEVEL})),
        refilled_at = greatest(b.refilled_at, statement_timestamp())
      returning granted, tokens`,
-    [keyId, want, size, perSecond],
+    [userId, want, size, perSecond],
   );
   if (!lease) throw new Error("upsert returned no bucket");
   return lease;
+}
+
+/** Tokens that a tenant has used up and that have not come back; $1 the tenant, $2 the bucket's size. */
+export async function countSpentTokens(
+  db: Queryable,
+  userId: string,
+  size: number,
+  perSecond: number,
+): Promise<number> {
+  const row = await maybeOne<{ left: number }>(
+    db,
+    `select ${LEVEL.replaceAll("$4", "$3").replaceAll("least($3", "least($2")} as left
+     from rate_buckets b where user_id = $1`,
+    [userId, size, perSecond],
+  );
+  return row ? Math.max(0, Math.ceil(size - row.left)) : 0;
 }

@@ -108,7 +108,7 @@ export async function createApp(
   addBodyParsers(app, http.maxJsonDepth);
   app.decorateRequest("principal");
 
-  const limiter = new RateLimiter(ctx.pool, http.rateLimit, ctx.clock.nowMs);
+  const limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).headers(RELEASES);
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
@@ -120,7 +120,7 @@ export async function createApp(
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }
     const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
-    if (isLimited) await limiter.admit(principal.keyId, reply);
+    if (isLimited) await limiter.admit(principal.userId, reply);
   });
   limitSlowBodies(app, http.requestTimeoutS);
   if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { ForgeError } from "../../core/errors";
-import type { Scope } from "../api-keys";
 import { listDeadKeys } from "../database/keys";
 import type { Queryable } from "../database/pool";
+import { requireBelow } from "../limits/quota-exceeded";
+import type { Cap } from "../limits-config";
 import type { Logger } from "../logger";
 import { Loop } from "../loop";
 import type { Part } from "../service";
@@ -19,20 +19,33 @@ export interface ParkedRequest {
   signal: AbortSignal;
 }
 
+/** What a request counts as while it waits. */
+type Waiting = "waiting_requests" | "waiting_polls" | "open_uploads";
+
+interface Parked {
+  /** It is ended then, in seconds. */
+  maxS?: number;
+  /** By default what its key is for. */
+  as?: Waiting;
+}
+
 /**
- * Requests that wait for something to happen: polls of workers, streams of events. A key may have so
- * many in this process, and they end with the key, wherever it is revoked, and with their client.
+ * Requests that wait for something to happen: polls of workers, streams of events. A tenant may have so
+ * many in this process, and they end with their key, wherever it is revoked, and with their client.
  */
 export class ParkingLot implements Part {
   readonly name = "parking";
+  /** By key. */
   private readonly parked = new Map<string, Set<AbortController>>();
+  /** By tenant and what they count as. */
+  private readonly counts = new Map<string, number>();
   private readonly loop: Loop;
   private closed = false;
 
   constructor(
     private readonly db: Queryable,
     private readonly signals: Signals,
-    private readonly limits: Record<Scope, number>,
+    private readonly caps: Record<Waiting, Cap>,
     logger: Logger,
   ) {
     // For keys that expire, and for a notification that was lost.
@@ -50,22 +63,18 @@ export class ParkingLot implements Part {
   }
 
   /**
-   * Counts this request as parked until its answer is out, or its client is gone; ends it after `maxS`
-   * seconds, where given.
+   * Counts this request as parked until its answer is out, or its client is gone.
    *
-   * @throws 429 when the key has as many parked requests as it may.
+   * @throws 429 `quota_exceeded` when the tenant has as many parked requests as it may.
    */
   park(
     request: FastifyRequest,
-    { keyId, scope }: Principal,
+    { keyId, userId, scope }: Principal,
     reply: FastifyReply,
-    maxS?: number,
+    { maxS, as = scope === "user" ? "waiting_requests" : "waiting_polls" }: Parked = {},
   ): ParkedRequest {
+    requireBelow(this.caps[as], this.countOf(userId, as));
     const ofKey = this.parked.get(keyId) ?? new Set();
-    if (ofKey.size >= this.limits[scope]) {
-      const message = `a ${scope} key may have ${this.limits[scope]} waiting requests at once`;
-      throw new ForgeError(429, "rate_limited", message);
-    }
     const controller = new AbortController();
     const { socket } = request.raw;
     // Its client went while we looked something up: nothing will tell us again.
@@ -74,6 +83,7 @@ export class ParkingLot implements Part {
       return { signal: controller.signal };
     }
     this.parked.set(keyId, ofKey.add(controller));
+    this.count(userId, as, 1);
     // Connections are kept alive over many requests, so each lets go of the one it came by.
     const onClose = (): void => end(controller, "hung-up");
     socket.once("close", onClose);
@@ -83,10 +93,22 @@ export class ParkingLot implements Part {
       clearTimeout(timer);
       socket.off("close", onClose);
       ofKey.delete(controller);
+      this.count(userId, as, -1);
       if (ofKey.size === 0 && this.parked.get(keyId) === ofKey) this.parked.delete(keyId);
     });
     if (this.closed) end(controller, "closing");
     return { signal: controller.signal };
+  }
+
+  /** How many of a tenant's wait in this process. */
+  countOf(userId: string, as: Waiting): number {
+    return this.counts.get(`${as} ${userId}`) ?? 0;
+  }
+
+  private count(userId: string, as: Waiting, by: 1 | -1): void {
+    const next = this.countOf(userId, as) + by;
+    if (next > 0) this.counts.set(`${as} ${userId}`, next);
+    else this.counts.delete(`${as} ${userId}`);
   }
 
   /** Ends all of them: the server is going. */

@@ -3,7 +3,7 @@ import { ForgeError } from "../../core/errors";
 import type { Queryable } from "../database/pool";
 import { type Lease, leaseTokens } from "../database/rate-buckets";
 
-export interface RateLimit {
+interface RateLimit {
   perMinute: number;
   /** Most requests at once, after a pause. */
   burst: number;
@@ -11,7 +11,7 @@ export interface RateLimit {
 
 /** Tokens taken at once: one write to the database for so many requests. */
 const LEASE = 50;
-/** Tokens that a process has not spent by then are lost to the key. */
+/** Tokens that a process has not spent by then are lost to the tenant. */
 const LEASE_MS = 5_000;
 
 interface Spending {
@@ -22,7 +22,7 @@ interface Spending {
 }
 
 /**
- * A token bucket per key, kept in Postgres so that it holds across processes, and spent in small leases
+ * A token bucket for each tenant, kept in Postgres so that it holds across processes, and spent in small leases
  * so that a request seldom has to ask.
  */
 export class RateLimiter {
@@ -41,9 +41,9 @@ export class RateLimiter {
   }
 
   /** Counts one request; the RateLimit headers tell how many are left. @throws 429 when none is. */
-  async admit(keyId: string, reply: FastifyReply): Promise<void> {
-    let own = this.spending.get(keyId);
-    while (!own || this.isSpent(own)) own = await this.ask(keyId);
+  async admit(userId: string, reply: FastifyReply): Promise<void> {
+    let own = this.spending.get(userId);
+    while (!own || this.isSpent(own)) own = await this.ask(userId);
     const admitted = own.tokens >= 1;
     if (admitted) own.tokens -= 1;
     const left = Math.floor(own.tokens + own.left);
@@ -59,7 +59,7 @@ export class RateLimiter {
     throw new ForgeError(
       429,
       "rate_limited",
-      `this key may make ${this.limit.perMinute} requests a minute, ${this.limit.burst} at once`,
+      `your keys may together make ${this.limit.perMinute} requests a minute, ${this.limit.burst} at once`,
     );
   }
 
@@ -72,27 +72,27 @@ export class RateLimiter {
   }
 
   /** One question to the database for all that wait for its answer. */
-  private async ask(keyId: string): Promise<Spending> {
-    let asked = this.asking.get(keyId);
+  private async ask(userId: string): Promise<Spending> {
+    let asked = this.asking.get(userId);
     if (!asked) {
-      asked = leaseTokens(this.db, keyId, this.lease, this.limit.burst, this.perSecond)
-        .then((lease) => this.keep(keyId, lease))
-        .finally(() => this.asking.delete(keyId));
-      this.asking.set(keyId, asked);
+      asked = leaseTokens(this.db, userId, this.lease, this.limit.burst, this.perSecond)
+        .then((lease) => this.keep(userId, lease))
+        .finally(() => this.asking.delete(userId));
+      this.asking.set(userId, asked);
     }
     return await asked;
   }
 
-  private keep(keyId: string, { granted, tokens }: Lease): Spending {
+  private keep(userId: string, { granted, tokens }: Lease): Spending {
     if (this.spending.size > 10_000) this.forgetOld();
     const spending = { tokens: granted, left: tokens, askedMs: this.nowMs() };
-    this.spending.set(keyId, spending);
+    this.spending.set(userId, spending);
     return spending;
   }
 
   private forgetOld(): void {
-    for (const [keyId, { askedMs }] of this.spending) {
-      if (this.nowMs() - askedMs >= LEASE_MS) this.spending.delete(keyId);
+    for (const [userId, { askedMs }] of this.spending) {
+      if (this.nowMs() - askedMs >= LEASE_MS) this.spending.delete(userId);
     }
   }
 }

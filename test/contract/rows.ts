@@ -347,6 +347,7 @@ export const ROWS: Row[] = [
     },
   },
   get("/api/auth/api-keys", () => ["/api/auth/api-keys"], list("api_keys")),
+  get("/api/limits", () => ["/api/limits"], { limits: expect.any(Array) }),
   {
     operations: ["DELETE /api/auth/api-keys/{key_id}"],
     method: "DELETE",

@@ -11,7 +11,7 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_MAX_PARKED_PER_USER_KEY: "5" });
+  forge = await startForge({ FORGE_MAX_WAITING_REQUESTS: "5" });
   worker = await forge.worker("w");
 });
 
@@ -136,7 +136,7 @@ test("a key has so many streams at once, and gets the place of one that ended", 
   const streams = await Promise.all(Array.from({ length: 5 }, open));
   expect(streams.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
   const refused = await forge.user.call("GET", path);
-  expect(refused).toMatchObject({ status: 429, body: { error: { code: "rate_limited" } } });
+  expect(refused).toMatchObject({ status: 429, body: { error: { code: "quota_exceeded" } } });
   expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
   streams[0]?.close();
   const next = await waitFor("a place", async () => {

@@ -20,6 +20,12 @@ def headers(server: FakeForge) -> dict[str, str]:
     answers = {
         "/healthz": {"ok": True},
         "/readyz": {"ready": True},
+        "/api/limits": {
+            "limits": [
+                {"name": "keys", "limit": 100, "used": 3, "variable": "FORGE_MAX_KEYS"},
+                {"name": "stored_bytes", "limit": None, "used": 9, "variable": "X"},
+            ]
+        },
         "/api/auth/ping": {"user_id": "u1", "key_id": "k", "scope": "user"},
         "/api/workers": {"workers": [{"worker_id": "w", "status": "idle"}], "has_more": False},
     }
@@ -41,7 +47,7 @@ WELL = ["settings", "name", "connection", "service", "readiness", "versions", "c
 
 
 def test_all_is_well(headers: dict[str, str], run: Run) -> None:
-    assert states(run) == (0, dict.fromkeys([*WELL, "key", "workers"], "ok"))
+    assert states(run) == (0, dict.fromkeys([*WELL, "key", "limits", "workers"], "ok"))
     assert "ok       workers: 1 idle of 1\n" in run("doctor").out
 
 
@@ -112,7 +118,10 @@ def test_a_wrong_key_and_no_workers(headers: dict[str, str], server: FakeForge, 
         return healthy(request)
 
     server.script = script
-    assert states(run) == (0, dict.fromkeys([*WELL, "key"], "ok") | {"workers": "warning"})
+    assert states(run) == (
+        0,
+        dict.fromkeys([*WELL, "key", "limits"], "ok") | {"workers": "warning"},
+    )
     server.script = lambda request: (
         as_error(403, "invalid_api_key") if "/api/" in request.path else healthy(request)
     )
@@ -131,9 +140,26 @@ def test_no_list_of_workers_ends_no_report(
     expected = {403: (0, "warning"), 502: (1, "failed")}[status]
     code, found = states(run)
     assert (code, found["workers"]) == expected
-    assert found == dict.fromkeys([*WELL, "key"], "ok") | {"workers": expected[1]}
+    assert found == dict.fromkeys([*WELL, "key", "limits"], "ok") | {"workers": expected[1]}
 
 
 def test_it_can_not_work(server: FakeForge, run: Run) -> None:
     server.script = lambda request: as_json({}, 503 if request.path == "/readyz" else 200)
     assert states(run)[1]["readiness"] == "failed"
+
+
+def test_a_limit_that_is_nearly_reached_is_named(
+    server: FakeForge, headers: dict[str, str], run: Run
+) -> None:
+    healthy = server.script
+    limits = [
+        {"name": "keys", "limit": 100, "used": 95, "variable": "FORGE_MAX_KEYS"},
+        {"name": "workers", "limit": 10, "used": 1, "variable": "FORGE_MAX_WORKERS"},
+    ]
+
+    def script(request: Request) -> Answer:
+        return as_json({"limits": limits}) if request.path == "/api/limits" else healthy(request)
+
+    server.script = script
+    assert states(run)[1]["limits"] == "warning"
+    assert "limits: keys 95 of 100" in run("doctor").out

@@ -85,6 +85,7 @@ CALLS: dict[str, Call] = {
     "createRateCard": lambda c: c.rate_cards.create("n", {"basis": "work"}, effective_from="x"),
     "assignRateCard": lambda c: c.users.set_rate_card("u", "n", effective_from="x"),
     "ping": lambda c: c.service.ping(),
+    "getLimits": lambda c: c.service.limits(user_id="u"),
     "createApiKey": lambda c: c.api_keys.create("n", scope="worker", expires_at="x"),
     "listApiKeys": lambda c: c.api_keys.list(),
     "revokeApiKey": lambda c: c.api_keys.revoke("k"),

@@ -907,6 +907,16 @@ export interface ApiKey {
   revoked_at: string | null;
 }
 
+export interface Limit {
+  name: string;
+  /** null: none */
+  limit: number | null;
+  /** null: told by request_burst */
+  used: number | null;
+  /** the server's variable that sets it */
+  variable: string;
+}
+
 export interface NewUser {
   user_id: string;
   name: string;
@@ -1927,7 +1937,7 @@ export interface Operations {
       name?: string;
       /** a user's key makes user and worker keys only */
       scope?: "user" | "worker" | "admin" | (string & {});
-      /** from then on it opens nothing; by default never */
+      /** from then on it opens nothing; by default never, and no later than the key that makes it */
       expires_at?: string | null;
     };
     answer: NewApiKey;
@@ -1948,6 +1958,14 @@ export interface Operations {
     answer: {
       key_id: string;
       revoked: true;
+    };
+  };
+  getLimits: {
+    query: {
+      user_id?: string;
+    };
+    answer: {
+      limits: Limit[];
     };
   };
   createUser: {

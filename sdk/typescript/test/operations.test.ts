@@ -136,6 +136,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   createRateCard: (c) => c.rateCards.create("n", PRICES, { effective_from: new Date() }),
   assignRateCard: (c) => c.users.setRateCard("u", "n", { effective_from: new Date() }),
   ping: (c) => c.service.ping(),
+  getLimits: (c) => c.service.limits({ user_id: "u" }),
   createApiKey: (c) => c.apiKeys.create("n", { scope: "worker", expires_at: new Date() }),
   listApiKeys: (c) => c.apiKeys.list(),
   revokeApiKey: (c) => c.apiKeys.revoke("k"),

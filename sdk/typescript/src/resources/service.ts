@@ -10,6 +10,18 @@ export class Service extends Resource {
     return await this.transport.json(get("/api/auth/ping"), options);
   }
 
+  /** What your tenant may have and do, and how much of it there is; an admin may name one. */
+  async limits(
+    { user_id }: { user_id?: string | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<Operations["getLimits"]["answer"]["limits"]> {
+    const answer = await this.transport.json<Operations["getLimits"]["answer"]>(
+      get("/api/limits", { user_id }),
+      options,
+    );
+    return answer.limits;
+  }
+
   /** Whether the server answers; no key is looked at. */
   async isAlive(options?: RequestOptions): Promise<boolean> {
     const { ok } = await this.transport.json<{ ok: unknown }>(get("/healthz"), options);

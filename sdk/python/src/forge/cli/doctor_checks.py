@@ -142,6 +142,8 @@ def account_checks(client: Forge) -> Iterator[Check]:
         yield Check("key", FAILED, str(error), "Try again; if it stays, tell the operator.")
         return
     yield Check("key", OK, f"of {identity.user_id}, scope {identity.scope}")
+    if identity.scope != "worker":
+        yield _limits(client)
     try:
         workers = list(client.workers.list())
     except ForgeAPIError as error:
@@ -163,3 +165,22 @@ def account_checks(client: Forge) -> Iterator[Check]:
         )
     else:
         yield Check("workers", OK, detail)
+
+
+_NEARLY = 0.9
+
+
+def _limits(client: Forge) -> Check:
+    """Which limits are used up, or nearly."""
+    try:
+        limits = client.service.limits()
+    except ForgeError as error:
+        return Check("limits", WARNING, str(error), "A server of an earlier release has none.")
+    full = [
+        f"{each.name} {each.used} of {each.limit}"
+        for each in limits
+        if each.limit is not None and each.used is not None and each.used >= _NEARLY * each.limit
+    ]
+    if full:
+        return Check("limits", WARNING, ", ".join(full), "The operator sets them; see docs/api.md.")
+    return Check("limits", OK, "none is nearly reached")

@@ -1,6 +1,6 @@
 """What the API answers, as types."""
 
-from .accounts import ApiKey, Identity, NewApiKey, NewUser, Readiness, RevokedApiKey, User
+from .accounts import ApiKey, Identity, Limit, NewApiKey, NewUser, Readiness, RevokedApiKey, User
 from .artifacts import (
     Artifact,
     ColumnStatistics,
@@ -65,6 +65,7 @@ __all__ = [
     "JobEvent",
     "JobStatus",
     "JobWarning",
+    "Limit",
     "Lineage",
     "LineageEdge",
     "LineageNode",

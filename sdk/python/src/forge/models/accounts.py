@@ -18,6 +18,17 @@ class Identity(Model):
     ok: bool = True
 
 
+class Limit(Model):
+    """What a tenant may have or do, and how much of it there is."""
+
+    name: str
+    limit: int | None
+    """None: as many as you like."""
+    used: int | None
+    variable: str
+    """The server's variable that sets it."""
+
+
 class ApiKey(Model):
     """A key, without its text."""
 

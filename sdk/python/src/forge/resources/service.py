@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..models import Identity, Readiness
+from ..models import Identity, Limit, Readiness
 from ..operation import M, Resource, operation
 from ..request import Request, get
 
@@ -16,6 +16,15 @@ class Service(Resource[M]):
     def ping(self) -> Request[Identity]:
         """Whether the key is good, and whose it is."""
         return get("/api/auth/ping", Identity.model_validate)
+
+    @operation
+    def limits(self, *, user_id: str | None = None) -> Request[list[Limit]]:
+        """What your tenant may have and do, and how much of it there is. An admin may name one."""
+        return get(
+            "/api/limits",
+            lambda answer: [Limit.model_validate(each) for each in answer.get("limits", [])],
+            user_id=user_id,
+        )
 
     @operation
     def is_alive(self) -> Request[bool]:

@@ -1,0 +1,43 @@
+import { IS_LIVE } from "./keys";
+import { all, maybeOne, type Queryable } from "./pool";
+
+/** Holds off every other transaction that adds to what is counted of this tenant, to this one's end. */
+export async function lockTenant(db: Queryable, userId: string): Promise<void> {
+  await maybeOne(db, "select from users where user_id = $1 for no key update", [userId]);
+}
+
+const count = async (db: Queryable, sql: string, userId: string): Promise<number> =>
+  Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
+
+export const countKeys = (db: Queryable, userId: string): Promise<number> =>
+  count(db, `select count(*) as n from api_keys where user_id = $1 and ${IS_LIVE}`, userId);
+
+export const countWorkers = (db: Queryable, userId: string): Promise<number> =>
+  count(
+    db,
+    "select count(*) as n from workers where user_id = $1 and decommissioned_at is null",
+    userId,
+  );
+
+export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =>
+  count(
+    db,
+    `select coalesce(sum(size_bytes), 0) as n from artifacts
+     where user_id = $1 and registered_at is not null and deleted_at is null`,
+    userId,
+  );
+
+/** A tenant's jobs that wait for a worker. Shapes begin with their tenant: core/requirements.ts. */
+export async function countQueuedByShape(
+  db: Queryable,
+  userId: string,
+): Promise<{ shape: string; jobs: number }[]> {
+  const first = `${JSON.stringify([userId]).slice(0, -1)},`;
+  return await all(
+    db,
+    `select shape, count(*)::int as jobs from attempts
+     where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,
+    // The character that follows a comma.
+    [first, `${first.slice(0, -1)}-`],
+  );
+}
