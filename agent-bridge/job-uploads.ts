@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import { checkpointPrefix } from "../core/attempt-files";
 import { InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
-import { noteAttemptFile, noteMoved } from "../infra/database/attempt-files";
+import { findNotedFile, noteAttemptFile, noteMoved } from "../infra/database/attempt-files";
 import { type Lease, noteCheckpoint } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
+import type { Measured } from "../infra/store/object-store";
 import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
@@ -54,6 +55,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path,
           key: `${requirePrefix(lease)}${path}`,
           partialName: `artifact-${nameOf(path)}`,
+          noted: () => findNotedFile(ctx.pool, lease.job_id, lease.attempt, path),
           async onWhole(measured) {
             const file = { path, ...measured };
             const isNoted = await noteAttemptFile(ctx.pool, lease.job_id, lease.attempt, file);
@@ -83,6 +85,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
           path: name,
           key: `${prefix}${name}`,
           partialName: `checkpoint-${nameOf(name)}`,
+          noted: async () => notedCheckpoint(lease, name),
           onWhole: async () => void (await requireLease(ctx, call)),
         });
         if (!received.complete || received.sha256 === null) return received;
@@ -103,6 +106,11 @@ function requirePrefix(lease: Lease): string {
   const prefix = outputPrefix(lease);
   if (prefix === undefined) throw new InvalidRequest("the attempt makes no artifact", "path");
   return prefix;
+}
+
+function notedCheckpoint({ attempt, checkpoint }: Lease, name: string): Measured | undefined {
+  if (checkpoint?.attempt !== attempt || checkpoint.name !== name) return undefined;
+  return { sizeBytes: checkpoint.size_bytes, sha256: checkpoint.sha256 };
 }
 
 /** One segment for a path of several. */

@@ -63,6 +63,8 @@ interface Upload {
   key: string;
   /** A name of its own among the uploads of this attempt. */
   partialName: string;
+  /** What is known of a file that has this name already. */
+  noted(): Promise<Measured | undefined>;
   /** Called when all of it is there, before it gets its name; throws where it may not have it any more. */
   onWhole(measured: Measured): Promise<void>;
   /** Called when it has its name, or did not get it: whether a file of that name is there. */
@@ -104,14 +106,16 @@ export async function receiveFile(
   }
   // All of it may be there although nobody was told so: then asking, too, finishes it.
   if (there < (range.total ?? Number.POSITIVE_INFINITY)) {
-    const whole = range.asks && received === 0 ? await store.measure(key) : undefined;
-    if (whole && whole.sha256 === checksum) return done(path, whole, reply);
+    const noted = range.asks && received === 0 ? await upload.noted() : undefined;
+    if (noted && noted.sha256 === checksum && (await store.sizeOf(key)) === noted.sizeBytes) {
+      return done(path, noted, reply);
+    }
     const isNew = range.asks && there === 0;
-    const upload = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
-    return { path, received: there, complete: false, sha256: null, ...upload };
+    const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
+    return { path, received: there, complete: false, sha256: null, ...signed };
   }
   const whole = await store.measure(partial);
-  return await finish(store, { ...upload, partial, checksum, whole }, reply);
+  return await finish(store, { ...upload, partial, checksum, whole, total }, reply);
 }
 
 /** The largest body that S3 takes in one request. */
@@ -134,12 +138,14 @@ interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved"> 
   checksum: string | undefined;
   /** What has gathered; undefined: it has gone. */
   whole: Measured | undefined;
+  /** What it has to come to, where it came in parts. */
+  total?: number | undefined;
 }
 
 /** Checks what has gathered, and gives it its name. */
 async function finish(
   store: ObjectStore,
-  { partial, key, path, onWhole, onMoved, checksum, whole }: Gathered,
+  { partial, key, path, onWhole, onMoved, checksum, whole, total = whole?.sizeBytes }: Gathered,
   reply: FastifyReply,
 ): Promise<Received> {
   if (whole && checksum !== undefined && whole.sha256 !== checksum) {
@@ -160,8 +166,8 @@ async function finish(
     await onMoved?.(isMoved || (await store.sizeOf(key)) !== undefined);
     if (isMoved) return done(path, whole, reply);
   }
-  // The same request came twice, and the other one has moved it.
-  const moved = await store.measure(key);
+  // The same request came twice, and the other one has moved it. What can't be that one isn't read.
+  const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
     return done(path, moved, reply);
   }

@@ -5,6 +5,7 @@ import { gpuMemoryGb, gpuTokens } from "../core/requirements";
 import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
 import { redact } from "../infra/bootstrap/redact";
 import type { Context } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { countBootstraps, insertSshWorker } from "../infra/database/bootstraps";
 import { createOnce } from "../infra/http/idempotency";
 import { requireScope } from "../infra/http/principal";
@@ -99,6 +100,13 @@ export async function registerBySsh(
       if (!inserted) {
         throw new Conflict("worker_id_taken", `there is a worker "${workerId}"`, "worker_id");
       }
+      await recordAudit(db, {
+        userId: principal.userId,
+        action: "worker_added_by_ssh",
+        subject: workerId,
+        principal,
+        after: { host: given.ssh_host, port: given.ssh_port, user: given.ssh_user },
+      });
       const message = `${given.ssh_user}@${given.ssh_host} is being set up; GET the worker to follow it`;
       return { worker_id: workerId, status: "bootstrapping" as const, message };
     },

@@ -5,10 +5,12 @@ import { manifestSchema } from "../core/manifest-schema";
 import type { Context } from "../infra/context";
 import { buryArtifact, listDependents, lockArtifact } from "../infra/database/artifact-deletion";
 import { listArtifacts } from "../infra/database/artifacts";
+import { recordAudit } from "../infra/database/audit";
 import { findStatus } from "../infra/database/deployments";
 import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
+import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { requireArtifact } from "./find-artifact";
 import { artifactSchema, presentArtifact } from "./present-artifact";
@@ -98,7 +100,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
       async handle({ params, principal, request }) {
         const { artifact_id: id } = await requireArtifact(ctx, params, principal);
-        await transaction(ctx.pool, (db) => bury(db, id, principal.keyName));
+        await transaction(ctx.pool, (db) => bury(db, id, principal));
         request.log.info({ artifact_id: id }, "artifact deleted");
         return presentArtifact(await requireArtifact(ctx, params, principal));
       },
@@ -106,7 +108,7 @@ export function artifactRoutes(ctx: Context): Route[] {
   ];
 }
 
-async function bury(db: Queryable, id: string, deletedBy: string): Promise<void> {
+async function bury(db: Queryable, id: string, principal: Principal): Promise<void> {
   const artifact = await lockArtifact(db, id);
   if (!artifact || artifact.deleted_at !== null) return;
   const status = artifact.kind === "deployment" ? await findStatus(db, id) : undefined;
@@ -120,5 +122,7 @@ async function bury(db: Queryable, id: string, deletedBy: string): Promise<void>
       dependents,
     });
   }
-  await buryArtifact(db, id, deletedBy);
+  await buryArtifact(db, id, principal.keyName);
+  const { user_id: userId } = artifact;
+  await recordAudit(db, { userId, action: "artifact_deleted", subject: id, principal });
 }

@@ -16,6 +16,7 @@ const entrySchema = z
     scope: z.string(),
     before: z.unknown(),
     after: z.unknown(),
+    hash: z.string().describe("of this entry and the one before: forge-server audit verify"),
   })
   .meta({ id: "AuditEntry" });
 
@@ -26,7 +27,10 @@ export function auditRoute(ctx: Context): Route {
     scope: "user",
     operationId: "listAudit",
     tag: "Billing",
-    summary: "List who changed budgets and prices, newest first",
+    summary: "List who did what, newest first",
+    description:
+      "Keys, workers, deletions, retention, approvals, budgets and prices; of admins every change that " +
+      "they asked for. Append-only: each entry carries the hash of the one before.",
     query: z.strictObject({
       limit: z.coerce.number().int().min(1).max(200).default(50),
       after: z
@@ -58,6 +62,7 @@ export function auditRoute(ctx: Context): Route {
         scope: entry.scope,
         before: entry.before,
         after: entry.after,
+        hash: entry.hash.toString("hex"),
       }));
       const last = entries.at(-1);
       const hasMore = rows.length > limit;

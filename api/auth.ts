@@ -2,7 +2,9 @@ import { z } from "zod";
 import { InvalidRequest, NotFound } from "../core/errors";
 import { SCOPES } from "../infra/api-keys";
 import type { Context } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { createKey, findExpiry, listKeys, revokeKey } from "../infra/database/keys";
+import { transaction } from "../infra/database/transaction";
 import { createOnce } from "../infra/http/idempotency";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { idempotencyHeader } from "../infra/http/openapi";
@@ -88,6 +90,13 @@ export function authRoutes(ctx: Context): Route[] {
               madeByAdmin: principal.scope === "admin",
               madeByKeyId: principal.keyId,
             });
+            await recordAudit(db, {
+              userId: principal.userId,
+              action: "key_created",
+              subject: made.key_id,
+              principal,
+              after: { name: made.name, scope: made.scope, expires_at: made.expires_at },
+            });
             return presentNewKey(made);
           },
         });
@@ -128,8 +137,20 @@ export function authRoutes(ctx: Context): Route[] {
       },
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
-        const ended = await revokeKey(ctx.pool, keyId, viewerOf(principal));
-        if (ended.length === 0) throw new NotFound("api_key", keyId, "key_id");
+        const ended = await transaction(ctx.pool, async (db) => {
+          const keys = await revokeKey(db, keyId, viewerOf(principal));
+          const [first] = keys;
+          if (!first) throw new NotFound("api_key", keyId, "key_id");
+          const ids = keys.map(({ key_id }) => key_id);
+          await recordAudit(db, {
+            userId: first.user_id,
+            action: "key_revoked",
+            subject: keyId,
+            principal,
+            after: { keys: ids },
+          });
+          return ids;
+        });
         for (const each of ended) await ctx.signals.revoked(each);
         request.log.info({ key_id: keyId, by: principal.keyId, keys: ended.length }, "key revoked");
         return { key_id: keyId, revoked: true };

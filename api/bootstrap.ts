@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { Conflict } from "../core/errors";
 import type { Context } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { listSteps, requestBootstrap } from "../infra/database/bootstraps";
+import { transaction } from "../infra/database/transaction";
+import { lockWorker } from "../infra/database/workers";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { hostKeyField } from "../infra/ssh/host-key";
@@ -36,7 +39,16 @@ export function bootstrapRoute(ctx: Context): Route {
       if (host === null) {
         throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
       }
-      const run = await requestBootstrap(ctx.pool, workerId, body.ssh_host_key ?? null);
+      const run = await transaction(ctx.pool, async (db) => {
+        const begun = await requestBootstrap(db, workerId, body.ssh_host_key ?? null);
+        if (begun !== undefined) {
+          const userId = (await lockWorker(db, workerId))?.user_id ?? null;
+          const after = { ssh_host_key: body.ssh_host_key ?? null };
+          const action = "worker_set_up_again";
+          await recordAudit(db, { userId, action, subject: workerId, principal, after });
+        }
+        return begun;
+      });
       const worker = await requireWorker(ctx, params, viewer);
       // Asked again while it is at it.
       const goesOn = worker.status === "bootstrapping" && body.ssh_host_key === undefined;

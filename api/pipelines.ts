@@ -148,7 +148,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
           by: principal.keyName,
           note: body.note ?? null,
         };
-        await decideStep(ctx, id, viewer, body.step, decision);
+        await decideStep(ctx, id, viewer, body.step, decision, principal);
         return await show(ctx, id, viewer);
       },
     }),

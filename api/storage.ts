@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ARTIFACT_FORMS, ARTIFACT_KINDS } from "../core/artifacts";
 import { monthBounds } from "../core/billing/month";
 import type { Context } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { readClock } from "../infra/database/clock";
 import {
   listRetentionRules,
@@ -111,7 +112,18 @@ export function storageRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "the rules", schema: rulesSchema } },
       async handle({ principal, query, body }) {
         const userId = tenantOf(principal, query.user_id);
-        await transaction(ctx.pool, (db) => replaceRetentionRules(db, userId, body.rules));
+        await transaction(ctx.pool, async (db) => {
+          const before = await listRetentionRules(db, userId);
+          await replaceRetentionRules(db, userId, body.rules);
+          const told = { before, after: body.rules };
+          await recordAudit(db, {
+            userId,
+            action: "retention_set",
+            subject: userId,
+            principal,
+            ...told,
+          });
+        });
         return { rules: await listRetentionRules(ctx.pool, userId) };
       },
     }),

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { listSteps } from "../infra/database/bootstraps";
 import { revokeKey } from "../infra/database/keys";
 import { losePlacements } from "../infra/database/placements";
@@ -15,6 +16,7 @@ import {
 } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
+import type { Principal } from "../infra/http/principal";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import {
@@ -74,7 +76,11 @@ export function workerRoutes(ctx: Context): Route[] {
       async handle({ params, principal }) {
         const viewer = viewerOf(principal);
         const { worker_id: workerId } = await requireWorker(ctx, params, viewer);
-        await drainWorker(ctx.pool, workerId);
+        await transaction(ctx.pool, async (db) => {
+          const userId = (await lockWorker(db, workerId))?.user_id ?? null;
+          await drainWorker(db, workerId);
+          await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
+        });
         ctx.signals.wake([workerId]);
         return presentWorker(await requireWorker(ctx, params, viewer));
       },
@@ -123,7 +129,7 @@ export function workerRoutes(ctx: Context): Route[] {
         const { worker_id: workerId } = worker;
         // Asked again, it is out already.
         if (worker.decommissioned_at === null) {
-          await decommission(ctx, workerId);
+          await decommission(ctx, workerId, principal);
           request.log.info({ worker_id: workerId }, "worker decommissioned");
         }
         return { worker_id: workerId, decommissioned: true };
@@ -143,17 +149,25 @@ export async function requireWorker(
   return worker;
 }
 
-async function decommission(ctx: Context, workerId: string): Promise<void> {
+async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
   const { lost, keyId, deployments } = await transaction(ctx.pool, async (db) => {
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const losing = { workerId, reason: "it was decommissioned", leaseS };
     const { lost } = await loseHeldAttempt(db, losing, async () => true);
     await lockWorkerHolding(db, workerId, undefined);
     // Read under its lock: a bootstrap may be about to make another key.
-    const keyId = (await lockWorker(db, workerId))?.bootstrap_key_id ?? null;
+    const worker = await lockWorker(db, workerId);
+    const keyId = worker?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
     if (keyId !== null) await revokeKey(db, keyId, null);
-    return { lost, keyId, deployments: await losePlacements(db, workerId) };
+    const deployments = await losePlacements(db, workerId);
+    await recordAudit(db, {
+      userId: worker?.user_id ?? null,
+      action: "worker_decommissioned",
+      subject: workerId,
+      principal,
+    });
+    return { lost, keyId, deployments };
   });
   for (const id of deployments) ctx.signals.emit("deployment", id);
   if (keyId !== null) await ctx.signals.revoked(keyId);

@@ -1,15 +1,19 @@
 #!/usr/bin/env node
+import "./private-files";
 import "./memory";
 import { renameSync, writeFileSync } from "node:fs";
 import { Command, Option } from "commander";
 import { SCOPES, type Scope } from "../infra/api-keys";
 import { describeVariables, loadConfig } from "../infra/config";
 import { type Context, closeContext, createContext } from "../infra/context";
+import { recordAudit } from "../infra/database/audit";
 import { createKey } from "../infra/database/keys";
 import { migrate } from "../infra/database/migrate";
+import { transaction } from "../infra/database/transaction";
 import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
 import { isStoreAway } from "../infra/store/object-store";
+import { addAuditCommands } from "./audit-commands";
 import { addBillingCommands } from "./billing-commands";
 import { keepHeapSmall } from "./memory";
 import { createServer, type Role } from "./server";
@@ -106,18 +110,29 @@ program
   .option("--shared", "workers registered with this worker key serve every tenant", false)
   .action((options: { user: string; scope: Scope; name: string; shared: boolean }) =>
     withContext(async (ctx) => {
-      await ensureUser(ctx.pool, options.user, options.user);
-      const { key } = await createKey(ctx.pool, {
-        userId: options.user,
-        scope: options.scope,
-        name: options.name,
-        madeByAdmin: options.shared,
+      const key = await transaction(ctx.pool, async (db) => {
+        await ensureUser(db, options.user, options.user);
+        const made = await createKey(db, {
+          userId: options.user,
+          scope: options.scope,
+          name: options.name,
+          madeByAdmin: options.shared,
+        });
+        await recordAudit(db, {
+          userId: options.user,
+          action: "key_created",
+          subject: made.key_id,
+          principal: { keyId: "none", keyName: "forge-server keys create", scope: "admin" },
+          after: { name: made.name, scope: made.scope, shared: options.shared },
+        });
+        return made.key;
       });
       process.stdout.write(`${key}\n`);
     }),
   );
 
 addBillingCommands(program, withContext);
+addAuditCommands(program, withContext);
 
 program
   .command("config")

@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
-import { policyJson, policyOf } from "./config-values";
+import { networksOf, policyJson, policyOf } from "./config-values";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
 import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
 import { STORE_VARIABLES, storeOf } from "./store-config";
@@ -104,6 +104,12 @@ const variables = {
     "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
   ),
   ...LIMIT_VARIABLES,
+  FORGE_TRUSTED_PROXIES: z
+    .string()
+    .optional()
+    .describe(
+      "proxies before the server whose X-Forwarded-For is believed, comma-separated, like 10.0.0.0/8",
+    ),
   FORGE_MAX_POLL_S: seconds(50).describe("longest a worker's poll stays parked, in seconds"),
   FORGE_MAX_STREAM_S: seconds(3600).describe(
     "a stream of events is ended then, and its client goes on with another, in seconds",
@@ -159,6 +165,7 @@ const schema = z.object(variables).transform((env, context) => ({
     requestTimeoutS: env.FORGE_REQUEST_TIMEOUT_S,
     maxPollS: env.FORGE_MAX_POLL_S,
     maxStreamS: env.FORGE_MAX_STREAM_S,
+    trustedProxies: networksOf(env.FORGE_TRUSTED_PROXIES),
     corsOrigins: (env.FORGE_CORS_ORIGINS ?? "")
       .split(",")
       .map((origin) => origin.trim())

@@ -128,19 +128,25 @@ async function step(
       if (error instanceof ApplicationFailure) stop.abort(error);
     });
   }, HEARTBEAT_MS);
-  const log = new StepLog(ctx, input.workerId, name, [...secrets, ...secretsOf(ctx)]);
+  const onFlood = (maxBytes: number): void => {
+    const message = `the machine said more than ${maxBytes} bytes; the connection was cut`;
+    stop.abort(new ConnectionRefused(message));
+  };
+  const log = new StepLog(ctx, input.workerId, name, [...secrets, ...secretsOf(ctx)], onFlood);
   try {
     await startStep(ctx.pool, input.workerId, name);
     await work({ worker, log, signal });
     await log.close();
     await endStep(ctx.pool, input.workerId, name, null);
-  } catch (error) {
+  } catch (caught) {
     await log.close();
-    if (error instanceof ApplicationFailure) throw error;
+    if (caught instanceof ApplicationFailure) throw caught;
+    const flood = stop.signal.reason instanceof ConnectionRefused ? stop.signal.reason : undefined;
     // Replaced by another bootstrap, or by none: this one says nothing any more.
-    if (stop.signal.aborted) throw superseded();
+    if (stop.signal.aborted && !flood) throw superseded();
     // It took too long, and another try may be under way.
-    if (signal.aborted) throw error;
+    if (activity.cancellationSignal.aborted) throw caught;
+    const error = flood ?? caught;
     const message = error instanceof Error ? error.message : String(error);
     await endStep(ctx.pool, input.workerId, name, [log.lastLines, message].join("\n").trim());
     // What the machine said stays out of histories.

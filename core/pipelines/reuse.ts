@@ -49,7 +49,7 @@ export function workOf(
   }
   const contained = Object.fromEntries(contents);
   const without = (fields: Record<string, unknown>): Record<string, unknown> =>
-    Object.fromEntries(Object.entries(fields).filter(([name]) => !(name in contained)));
+    Object.fromEntries(Object.entries(fields).filter(([name]) => !Object.hasOwn(contained, name)));
   const told = { type, payload: without(payload), params: without(params), contained };
   return canonicalJson(told);
 }

@@ -19,6 +19,7 @@ export async function connect(
   const address = await addresses.resolve(worker.ssh_host);
   const directory = keyDirOf(keyDir, worker.user_id, worker.shared);
   const target = {
+    host: worker.ssh_host,
     address,
     port: worker.ssh_port,
     user: worker.ssh_user,

@@ -1,4 +1,4 @@
-import { all, execute, type Queryable } from "./pool";
+import { all, execute, maybeOne, type Queryable } from "./pool";
 
 export interface AttemptFile {
   path: string;
@@ -69,5 +69,20 @@ export async function listAttemptFiles(
             movers = 0 as is_sure
      from attempt_files where job_id = $1 and attempt = $2`,
     [jobId, attempt],
+  );
+}
+
+/** What a file was measured to be that has its name for sure; undefined: not known. */
+export async function findNotedFile(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  path: string,
+): Promise<{ sizeBytes: number; sha256: string } | undefined> {
+  return await maybeOne(
+    db,
+    `select size_bytes as "sizeBytes", sha256 from attempt_files
+     where job_id = $1 and attempt = $2 and path = $3 and sha256 is not null and movers = 0`,
+    [jobId, attempt, path],
   );
 }

@@ -75,12 +75,21 @@ export async function listKeys(
   return await listPage<KeyRow>(db, { select: SHOWN, from: "api_keys", order, where, page });
 }
 
+interface RevokedKey {
+  key_id: string;
+  user_id: string;
+}
+
 /**
  * Revokes a key and all that it made, and those made; a second time changes nothing. The ids of them,
  * none: there is no such key for this viewer, for whom an admin's key is none unless he is one himself.
  */
-export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): Promise<string[]> {
-  const rows = await all<{ key_id: string }>(
+export async function revokeKey(
+  db: Queryable,
+  keyId: string,
+  viewer: Viewer,
+): Promise<RevokedKey[]> {
+  return await all<RevokedKey & Record<string, unknown>>(
     db,
     `with recursive ended as (
        select key_id from api_keys
@@ -88,10 +97,9 @@ export async function revokeKey(db: Queryable, keyId: string, viewer: Viewer): P
        union
        select k.key_id from api_keys k join ended on k.made_by_key_id = ended.key_id)
      update api_keys k set revoked_at = coalesce(revoked_at, now())
-     from ended where k.key_id = ended.key_id returning k.key_id`,
+     from ended where k.key_id = ended.key_id returning k.key_id, k.user_id`,
     [keyId, viewer],
   );
-  return rows.map((row) => row.key_id);
 }
 
 /** When a key expires; null: never. */

@@ -9,10 +9,12 @@ import fastify, {
 } from "fastify";
 import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
+import { recordAudit } from "../database/audit";
 import { newId } from "../ids";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
+import { FailedKeys } from "./failed-keys";
 import { KeyLookup } from "./key-lookup";
 import { lingerOnClose } from "./lingering-close";
 import { authenticate, type Principal } from "./principal";
@@ -63,7 +65,11 @@ export async function createApp(
   openFiles: OpenFiles,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
-  const keys = new KeyLookup(ctx.pool);
+  const door = {
+    db: ctx.pool,
+    keys: new KeyLookup(ctx.pool),
+    failed: new FailedKeys(ctx.clock.nowMs),
+  };
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
     logController: new LogController({
@@ -73,6 +79,7 @@ export async function createApp(
     childLoggerFactory: lazyChild,
     bodyLimit: http.maxBodyBytes,
     requestIdHeader: false,
+    trustProxy: http.trustedProxies,
     genReqId: (request) => {
       const given = request.headers["x-request-id"];
       return typeof given === "string" && SANE_REQUEST_ID.test(given) ? given : newId("req");
@@ -80,7 +87,7 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
-      authenticate(ctx.pool, keys, request.raw)
+      authenticate(door, request.raw, request.ip)
         .then(() => sendError(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendError(error, request, reply));
     },
@@ -114,13 +121,17 @@ export async function createApp(
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
     const canWait = routeOf(request)?.patient;
-    const principal = await authenticate(ctx.pool, keys, request.raw, canWait);
+    const principal = await authenticate(door, request.raw, request.ip, canWait);
     request.principal = principal;
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }
     const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
     if (isLimited) await limiter.admit(principal.userId, reply);
+    if (isAdminChange(request)) {
+      const subject = `${request.method} ${request.raw.url?.split("?", 1)[0] ?? ""}`;
+      await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
+    }
   });
   limitSlowBodies(app, http.requestTimeoutS);
   if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);
@@ -207,4 +218,11 @@ function addBodyParsers(app: FastifyInstance, maxDepth: number): void {
 
 function pathOf(request: FastifyRequest): string {
   return request.url.split("?", 1)[0] ?? request.url;
+}
+
+/** Also where it will be refused: what an admin's key tries is of interest then, too. Not a worker's calls. */
+function isAdminChange(request: FastifyRequest): boolean {
+  const scope = routeOf(request)?.scope;
+  const changes = request.method !== "GET" && request.method !== "HEAD";
+  return changes && request.principal.scope === "admin" && (scope === "user" || scope === "admin");
 }

@@ -1,6 +1,7 @@
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { requireStep } from "../../core/pipelines/graph";
 import type { Context } from "../context";
+import { type AuditEntry, recordAudit } from "../database/audit";
 import { listSteps } from "../database/pipeline-steps";
 import { askWorkflow, lockPipeline } from "../database/pipelines";
 import type { Queryable } from "../database/pool";
@@ -12,6 +13,7 @@ import type { Viewer } from "../database/viewer";
  * Writes somebody's word on a step that waits for it. The same word again is no fault.
  *
  * @param step may be left out where one step waits.
+ * @param principal left out: it was said in Temporal's UI.
  */
 export async function decideStep(
   ctx: Context,
@@ -19,6 +21,7 @@ export async function decideStep(
   viewer: Viewer,
   step: string | undefined,
   decision: Decision,
+  principal?: AuditEntry["principal"],
 ): Promise<string> {
   const decided = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, viewer);
@@ -26,6 +29,15 @@ export async function decideStep(
     const name = await nameStep(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {
       await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
+      if (principal) {
+        await recordAudit(db, {
+          userId: pipeline.user_id,
+          action: decision.approved ? "step_approved" : "step_rejected",
+          subject: `${pipelineId}/${name}`,
+          principal,
+          after: { note: decision.note },
+        });
+      }
     }
     return name;
   });

@@ -3,7 +3,9 @@ import { ConnectionRefused } from "../net/refused";
 import { fingerprintOf } from "./host-key";
 
 export interface SshTarget {
-  /** An address, resolved and allowed. */
+  /** As its owner calls it. */
+  host: string;
+  /** What that is here, allowed; only whoever runs this server may read it. */
   address: string;
   port: number;
   user: string;
@@ -58,9 +60,8 @@ export class SshSession {
         } else if (error.level === "client-authentication") {
           reject(new ConnectionRefused(`${target.user} can't log in with this key`));
         } else {
-          reject(
-            new Error(`can't connect to ${target.address} port ${target.port}: ${error.message}`),
-          );
+          const why = error.message.replaceAll(target.address, target.host);
+          reject(new Error(`can't connect to ${target.host} port ${target.port}: ${why}`));
         }
       };
       client.once("ready", resolve);

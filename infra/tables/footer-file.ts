@@ -3,7 +3,7 @@ import { mkdir, open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { arrayBuffer } from "node:stream/consumers";
 import type { ObjectStore } from "../store/object-store";
-import { footerBytes, PARQUET_TAIL_BYTES } from "./parquet-table";
+import { footerBytes, PARQUET_TAIL_BYTES } from "./parquet-footer";
 import { NotATable } from "./table";
 import { Unreadable } from "./unreadable";
 

@@ -1,6 +1,7 @@
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import type { Measured, ObjectStore } from "../store/object-store";
 import type { TableFacts } from "./facts";
+import { PARQUET_MAGIC } from "./parquet-footer";
 import type { TableFormat } from "./table-format";
 import type { Tables } from "./tables";
 import { Unreadable } from "./unreadable";
@@ -45,7 +46,7 @@ export async function ingest(
   const path = `raw.${format}`;
   const key = `${prefix}${path}`;
   try {
-    const file = await store.putStream(key, body);
+    const file = await store.putStream(key, format === "parquet" ? beginsAsParquet(body) : body);
     requireChecksum(checksum, file.sha256);
     const { sizeBytes: size_bytes, sha256 } = file;
     const facts = await tables.measure({ tenant, key, format, size_bytes, sha256 }, signal);
@@ -59,6 +60,20 @@ export async function ingest(
     throw new InvalidRequest(message, "body", row === undefined ? undefined : { row });
   }
 }
+
+/** The rest of a file that is of another kind need not be sent. */
+async function* beginsAsParquet(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let beginning = "";
+  for await (const chunk of body) {
+    if (beginning.length < PARQUET_MAGIC.length) {
+      beginning += chunk.toString("latin1", 0, PARQUET_MAGIC.length - beginning.length);
+      if (!PARQUET_MAGIC.startsWith(beginning)) throw new InvalidRequest(NO_PARQUET, "body");
+    }
+    yield chunk;
+  }
+}
+
+const NO_PARQUET = "the file does not begin as parquet does";
 
 function requireChecksum(expected: string | undefined, actual: string): void {
   if (expected === undefined || expected.toLowerCase() === actual) return;

@@ -1,32 +1,10 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { columnType } from "./column-type";
+import { footerBytes, PARQUET_TAIL_BYTES } from "./parquet-footer";
 import { query, type Session } from "./session";
 import { columnsOf, NotATable, places, type Table } from "./table";
 
 const ROWS = "read_parquet($1, hive_partitioning = false)";
-
-/** The last bytes of a file: the footer's length, and what every such file begins and ends with. */
-export const PARQUET_TAIL_BYTES = 8;
-const MAGIC = "PAR1";
-/** The footer of an honest file is far smaller; it is held in memory. */
-const MAX_FOOTER_BYTES = 64 * 1024 * 1024;
-
-/**
- * The length of a file's footer, tail included.
- *
- * @throws NotATable for a file that is no parquet, or has a footer that it can't have.
- */
-export function footerBytes(tail: Buffer, sizeBytes: number): number {
-  if (sizeBytes < 12 || tail.toString("latin1", 4) !== MAGIC) {
-    throw new NotATable("it does not end as parquet does");
-  }
-  const length = tail.readUInt32LE(0);
-  if (length > sizeBytes - 12) throw new NotATable("its parquet footer is longer than the file");
-  if (length > MAX_FOOTER_BYTES) {
-    throw new NotATable(`its parquet footer is longer than ${MAX_FOOTER_BYTES} bytes`);
-  }
-  return length + PARQUET_TAIL_BYTES;
-}
 
 /** Opens a parquet file by its footer; the rows stay where they are until they are asked for. */
 export async function openParquet(session: Session): Promise<Table> {

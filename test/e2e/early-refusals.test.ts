@@ -150,13 +150,13 @@ const REFUSALS: [string, string, () => Sent | Promise<Sent>][] = [
     }),
   ],
   [
-    "a dataset that is wrong from its first row on",
+    "a dataset that is wrong from its first bytes on",
     "400 invalid_request",
     () => ({
       method: "POST",
       path: "/api/datasets",
-      headers: { ...user(), "Content-Type": "application/x-ndjson" },
-      begin: "this is no JSON\n",
+      headers: { ...user(), "Content-Type": "application/vnd.apache.parquet" },
+      begin: "this is no parquet\n",
     }),
   ],
   [

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
@@ -338,6 +338,29 @@ describe("an upload", () => {
     }>(`/api/jobs/${job.job_id}/artifacts`);
     expect(artifacts[0]?.manifest.files.map(({ path }) => path)).toEqual(["other.jsonl"]);
   });
+});
+
+test("asking for a file that is there reads none of it, however often it is asked for", async () => {
+  const job = await begin();
+  const file = Buffer.alloc(8 * 1024 * 1024, "x");
+  const path = `/worker/jobs/${job.job_id}/artifacts/large.bin`;
+  const checked = { "x-checksum-sha256": sha256(file) };
+  expect((await send("PUT", path, job, file, checked)).status).toBe(201);
+  const readByServer = (): number => {
+    const io = readFileSync(`/proc/${forge.stack.server?.pid}/io`, "utf8");
+    return Number(/rchar: (\d+)/.exec(io)?.[1]);
+  };
+  const before = readByServer();
+  for (const range of Array(20).fill(`bytes */${file.length}`)) {
+    const asked = await send("PUT", path, job, "", { ...checked, "content-range": range });
+    expect(asked).toMatchObject({ status: 201, body: { complete: true, received: file.length } });
+  }
+  for (let n = 0; n < 5; n++) {
+    await send("PUT", path, job, "", { ...checked, "content-range": "bytes */0" });
+  }
+  expect(readByServer() - before).toBeLessThan(file.length);
+  await worker.complete(job);
+  await untilEnded(forge.user, job.job_id);
 });
 
 test("a checkpoint is handed to the next attempt, the newest one only, until the job has ended", async () => {

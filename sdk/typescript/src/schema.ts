@@ -879,6 +879,8 @@ export interface AuditEntry {
   scope: string;
   before: unknown;
   after: unknown;
+  /** of this entry and the one before: forge-server audit verify */
+  hash: string;
 }
 
 export interface NewApiKey {

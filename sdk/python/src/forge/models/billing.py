@@ -133,6 +133,8 @@ class AuditEntry(Model):
     scope: str | None = None
     before: Any = None
     after: Any = None
+    hash: str | None = None
+    """Of this entry and the one before."""
 
 
 class RateCard(Model):

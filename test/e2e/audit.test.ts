@@ -1,0 +1,138 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { execute } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+interface Entry {
+  entry_id: number;
+  user_id: string | null;
+  action: string;
+  subject: string;
+  created_by: string;
+  scope: string;
+  after: unknown;
+  hash: string;
+}
+
+const entriesOf = async (api = forge.admin): Promise<Entry[]> =>
+  (await api.get<{ entries: Entry[] }>("/api/audit?limit=200")).entries;
+
+/** What `forge-server audit verify` says, and its exit code. */
+function verify(...args: string[]): Promise<{ code: number; out: string }> {
+  const program = join(checkoutRoot(), "dist/bin/forge-server.js");
+  const env = { ...process.env, FORGE_DATABASE_URL: forge.ctx.config.database.url };
+  return new Promise((resolve) => {
+    execFile(process.execPath, [program, "audit", "verify", ...args], { env }, (error, out) => {
+      resolve({ code: error ? Number(error.code) : 0, out });
+    });
+  });
+}
+
+test("what a tenant does to keys, workers, artifacts, rules and steps is told, with by whom", async () => {
+  const ann = await createTenant(forge, "audited");
+  const key = await ann.user.post<{ key_id: string }>("/api/auth/api-keys", { name: "box" });
+  await ann.user.call("DELETE", `/api/auth/api-keys/${key.key_id}`);
+  const worker = ann.worker("audited-1");
+  await worker.register();
+  const { job_id } = await ann.user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
+  await worker.complete(await worker.take());
+  const { result } = await untilEnded(ann.user, job_id);
+  await ann.user.call("DELETE", `/api/artifacts/${result?.dataset_id}`);
+  await ann.user.call("PUT", "/api/retention", { rules: [{ kind: "raw_dataset", keep_days: 9 }] });
+  await ann.user.post("/api/workers/audited-1/drain", {});
+  await ann.user.call("DELETE", "/api/workers/audited-1");
+  const told = (await entriesOf(ann.user)).map(({ action, subject, created_by, scope }) => [
+    action,
+    subject,
+    created_by,
+    scope,
+  ]);
+  expect(told).toEqual([
+    ["worker_decommissioned", "audited-1", "user", "user"],
+    ["worker_drained", "audited-1", "user", "user"],
+    ["retention_set", "audited", "user", "user"],
+    ["artifact_deleted", result?.dataset_id, "user", "user"],
+    ["key_revoked", key.key_id, "user", "user"],
+    ["key_created", key.key_id, "user", "user"],
+  ]);
+  // Nobody else's entries, and no key's text.
+  const other = await createTenant(forge, "not-audited");
+  expect(await entriesOf(other.user)).toEqual([]);
+  expect(JSON.stringify(await entriesOf())).not.toContain("forge_user_");
+  await forge.settle();
+});
+
+test("every change that an admin's key asks for is told, also one that is refused", async () => {
+  await forge.admin.call("DELETE", "/api/workers/nobody?x=forge_secret");
+  await forge.admin.call("GET", "/api/jobs");
+  const [last] = await entriesOf();
+  expect(last).toMatchObject({
+    action: "admin_request",
+    subject: "DELETE /api/workers/nobody",
+    scope: "admin",
+    user_id: null,
+  });
+});
+
+test("entries made at once are one chain, and verify says so", async () => {
+  const ann = await createTenant(forge, "at-once");
+  const before = (await entriesOf())[0]?.entry_id ?? 0;
+  await Promise.all(
+    Array.from({ length: 30 }, (_, n) => ann.user.post("/api/auth/api-keys", { name: `key-${n}` })),
+  );
+  const entries = await entriesOf();
+  expect(entries[0]?.entry_id).toBe(before + 30);
+  expect(new Set(entries.map(({ hash }) => hash)).size).toBe(entries.length);
+  const { code, out } = await verify("--expect", entries[5]?.hash ?? "");
+  expect([code, out]).toEqual([0, expect.stringMatching(/entries, 0 broken; the last: /)]);
+  expect(out).toContain(entries[0]?.hash);
+});
+
+test("an entry is neither changed nor removed; what is, behind the database's back, shows", async () => {
+  const { pool } = forge.ctx;
+  const [last, , third] = await entriesOf();
+  for (const sql of [
+    "update audit_entries set action = 'nothing' where entry_id = $1",
+    "delete from audit_entries where entry_id = $1",
+  ]) {
+    await expect(execute(pool, sql, [third?.entry_id])).rejects.toThrow("stay as they are");
+  }
+  await expect(execute(pool, "truncate audit_entries", [])).rejects.toThrow("stay as they are");
+
+  const tamper = (sql: string, id: number | undefined): Promise<unknown> =>
+    transaction(pool, async (db) => {
+      await execute(db, "alter table audit_entries disable trigger audit_kept", []);
+      await execute(db, sql, [id]);
+      await execute(db, "alter table audit_entries enable trigger audit_kept", []);
+    });
+  await tamper(
+    "update audit_entries set created_by = 'mallory' where entry_id = $1",
+    third?.entry_id,
+  );
+  const changed = await verify();
+  expect([changed.code, changed.out]).toEqual([
+    1,
+    expect.stringContaining(`entry ${third?.entry_id} was changed`),
+  ]);
+  await tamper("delete from audit_entries where entry_id = $1", third?.entry_id);
+  const removed = await verify();
+  expect([removed.code, removed.out]).toEqual([1, expect.stringContaining("does not follow")]);
+  // What is taken off the end shows against a hash that was noted elsewhere.
+  await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
+  const cut = await verify("--expect", last?.hash ?? "");
+  expect([cut.code, cut.out]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);
+});

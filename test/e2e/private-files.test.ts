@@ -1,0 +1,46 @@
+import { lstatSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
+
+let forge: Forge;
+let formerMask: number;
+
+beforeAll(async () => {
+  // What an open machine has; the server inherits it.
+  formerMask = process.umask(0o000);
+  forge = await startForge();
+});
+
+afterAll(async () => {
+  process.umask(formerMask);
+  await forge?.stop();
+});
+
+/** Files and folders below this one that others than their owner may read, write or enter. */
+function openTo(folder: string): string[] {
+  return readdirSync(folder, { recursive: true }).flatMap((name) => {
+    const path = join(folder, String(name));
+    return (lstatSync(path).mode & 0o077) === 0 ? [] : [path];
+  });
+}
+
+test("whatever the umask is, what the server makes is its user's alone", async () => {
+  const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": forge.stack.keys.userKey, "content-type": "text/csv" },
+    body: "a\n1\n",
+  });
+  const { dataset_id: id } = (await response.json()) as { dataset_id: string };
+  await forge.user.get(`/api/artifacts/${id}/preview`);
+  const worker = await forge.worker("w");
+  const { job_id } = await forge.user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
+  const job = await worker.take();
+  await worker.upload(job, "scored.jsonl", '{"a":1}\n');
+  await worker.complete(job);
+  await untilEnded(forge.user, job_id);
+  const made = readdirSync(forge.stack.storeDir, { recursive: true });
+  expect(made.length).toBeGreaterThan(5);
+  expect(openTo(forge.stack.storeDir)).toEqual([]);
+  await forge.settle();
+});
