@@ -47,10 +47,13 @@ export async function prepare(
   if (earlier !== undefined) {
     return { ...begun, jobId: earlier, reused: true, expectedCostUsd: null };
   }
-  // Where the tenant's queue is full, it is tried again until there is room.
-  await ctx.queueQuota.refresh(userId);
-  const needs = requirementsOf(step.job_type, submission.resources, ctx.config.jobs.policy);
-  ctx.queueQuota.admit(userId, shapeOf(userId, needs));
+  // Where the tenant's queue is full, it is tried again until there is room; of a pipeline that was
+  // cancelled meanwhile no job will be written.
+  if (pipeline.cancel_requested_at === null) {
+    await ctx.queueQuota.refresh(userId);
+    const needs = requirementsOf(step.job_type, submission.resources, ctx.config.jobs.policy);
+    ctx.queueQuota.admit(userId, shapeOf(userId, needs));
+  }
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
   return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };
 }

@@ -3,12 +3,13 @@ import { InvalidRequest, NotFound } from "../core/errors";
 import { SCOPES } from "../infra/api-keys";
 import type { Context } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
-import { createKey, findExpiry, listKeys, revokeKey } from "../infra/database/keys";
+import { createKey, findExpiry, findKeyOwner, listKeys, revokeKey } from "../infra/database/keys";
+import { lockTenant } from "../infra/database/quotas";
 import { transaction } from "../infra/database/transaction";
 import { createOnce } from "../infra/http/idempotency";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { idempotencyHeader } from "../infra/http/openapi";
-import { insufficientScope, viewerOf } from "../infra/http/principal";
+import { insufficientScope, invalidKey, viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { requireRoomForKey } from "../infra/limits/require-room";
 import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
@@ -81,7 +82,10 @@ export function authRoutes(ctx: Context): Route[] {
           replay: withoutSecret,
           create: async (db) => {
             await requireRoomForKey(db, ctx.config.limits.caps, principal.userId);
-            requireNoLater(body.expires_at, await findExpiry(db, principal.keyId));
+            const expiry = await findExpiry(db, principal.keyId);
+            // Revoked since its request began.
+            if (expiry === undefined) throw invalidKey();
+            requireNoLater(body.expires_at, expiry);
             const made = await createKey(db, {
               userId: principal.userId,
               scope: body.scope,
@@ -138,6 +142,9 @@ export function authRoutes(ctx: Context): Route[] {
       refusals: { 404: ["api_key_not_found"] },
       async handle({ params: { key_id: keyId = "" }, principal, request }) {
         const ended = await transaction(ctx.pool, async (db) => {
+          // A key that is being made by this one is made before, and ended too, or not at all.
+          const owner = await findKeyOwner(db, keyId);
+          if (owner !== undefined) await lockTenant(db, owner);
           const keys = await revokeKey(db, keyId, viewerOf(principal));
           const [first] = keys;
           if (!first) throw new NotFound("api_key", keyId, "key_id");

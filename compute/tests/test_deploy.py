@@ -168,6 +168,23 @@ def test_refuses_what_is_no_request(url: str, path: str, body: bytes, status: in
     assert _refusal(f"{url}{path}", body)[0] == status
 
 
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
+def test_a_client_that_sends_all_before_it_reads_gets_its_answer(url: str, path: str) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10) as client:
+        size = 8 * 2**20
+        client.sendall(
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
+        )
+        for _ in range(size // 2**16):
+            client.sendall(b" " * 2**16)
+            time.sleep(0.001)
+        answer = b""
+        while piece := client.recv(2**16):
+            answer += piece
+    assert answer.startswith((b"HTTP/1.1 413 ", b"HTTP/1.1 404 "))
+
+
 def _refusal(url: str, body: bytes) -> tuple[int, str | None]:
     with pytest.raises(urllib.error.HTTPError) as caught:
         urllib.request.urlopen(urllib.request.Request(url, body))

@@ -102,14 +102,24 @@ export async function revokeKey(
   );
 }
 
-/** When a key expires; null: never. */
-export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null> {
+/** When a key that opens something expires, `null` for never; undefined: it opens nothing any more. */
+export async function findExpiry(db: Queryable, keyId: string): Promise<Date | null | undefined> {
   const row = await maybeOne<{ expires_at: Date | null }>(
     db,
-    "select expires_at from api_keys where key_id = $1",
+    `select expires_at from api_keys where key_id = $1 and ${IS_LIVE}`,
     [keyId],
   );
-  return row?.expires_at ?? null;
+  return row?.expires_at;
+}
+
+/** Whose key it is; undefined: there is none. */
+export async function findKeyOwner(db: Queryable, keyId: string): Promise<string | undefined> {
+  const row = await maybeOne<{ user_id: string }>(
+    db,
+    "select user_id from api_keys where key_id = $1",
+    [keyId],
+  );
+  return row?.user_id;
 }
 
 export interface NewKey {

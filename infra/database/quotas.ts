@@ -9,8 +9,14 @@ export async function lockTenant(db: Queryable, userId: string): Promise<void> {
 const count = async (db: Queryable, sql: string, userId: string): Promise<number> =>
   Number((await maybeOne<{ n: string }>(db, sql, [userId]))?.n ?? 0);
 
+/** Without those that machines were given which are set up over SSH: they count as workers. */
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
-  count(db, `select count(*) as n from api_keys where user_id = $1 and ${IS_LIVE}`, userId);
+  count(
+    db,
+    `select count(*) as n from api_keys k where user_id = $1 and ${IS_LIVE}
+       and not exists (select from workers w where w.user_id = $1 and w.bootstrap_key_id = k.key_id)`,
+    userId,
+  );
 
 export const countWorkers = (db: Queryable, userId: string): Promise<number> =>
   count(

@@ -46,7 +46,7 @@ export async function setPaymentCustomer(
   return await maybeOne(
     db,
     `with was as (
-       select user_id, payment_customer_id as before from users where user_id = $1 for update)
+       select user_id, payment_customer_id as before from users where user_id = $1 for no key update)
      update users u set payment_customer_id = $2 from was where u.user_id = was.user_id
      returning ${USER.replace("user_id", "u.user_id")}, before`,
     [userId, customerId],

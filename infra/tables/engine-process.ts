@@ -54,6 +54,8 @@ async function answer({ id, work, path, format }: TableRequest): Promise<TableAn
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   if (error instanceof NotATable) return message;
+  // Where the file lies is for whoever runs the server to know.
+  if (/^E[A-Z]+: /.test(message)) return "it can't be opened";
   if (message.startsWith("Out of Memory")) return "it takes more memory than it may";
   const [line = ""] = message.split(/[\n\r]/, 1);
   const words = line.replaceAll(/ ?["']?\/dev\/fd\/\d+["']?/g, "").replaceAll(/\p{Cc}/gu, "?");

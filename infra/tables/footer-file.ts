@@ -1,11 +1,16 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, rm } from "node:fs/promises";
+import { createWriteStream } from "node:fs";
+import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { arrayBuffer } from "node:stream/consumers";
+import { pipeline } from "node:stream/promises";
 import type { ObjectStore } from "../store/object-store";
-import { footerBytes, PARQUET_TAIL_BYTES } from "./parquet-footer";
+import { footerBytes, PARQUET_MAGIC, PARQUET_TAIL_BYTES } from "./parquet-footer";
 import { NotATable } from "./table";
 import { Unreadable } from "./unreadable";
+
+/** What it begins with, and its tail. */
+const MIN_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
 
 interface ParquetFile {
   key: string;
@@ -23,21 +28,16 @@ export async function withFooter<Result>(
   directory: string,
   work: (path: string) => Promise<Result>,
 ): Promise<Result> {
-  const bytesFrom = async (start: number): Promise<Buffer> =>
-    Buffer.from(await arrayBuffer(store.read(key, { start, end: size - 1 })));
-  const footer = await bytesFrom(
-    size - footerLength(await bytesFrom(Math.max(0, size - PARQUET_TAIL_BYTES)), size),
-  );
+  if (size < MIN_BYTES) throw new Unreadable("the file can't be read as parquet: it is too short");
+  const range = { start: size - PARQUET_TAIL_BYTES, end: size - 1 };
+  const tail = Buffer.from(await arrayBuffer(store.read(key, range)));
+  const start = size - footerLength(tail, size);
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, `${randomUUID()}.part`);
   try {
-    const file = await open(path, "wx", 0o600);
-    try {
-      await file.write("PAR1", 0);
-      await file.write(footer, 0, footer.length, size - footer.length);
-    } finally {
-      await file.close();
-    }
+    await writeFile(path, PARQUET_MAGIC, { flag: "wx", mode: 0o600 });
+    const footer = store.read(key, { start, end: size - 1 });
+    await pipeline(footer, createWriteStream(path, { flags: "r+", start }));
     return await work(path);
   } finally {
     await rm(path, { force: true });

@@ -4,6 +4,7 @@ import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promis
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { Unavailable } from "../../core/errors";
 import { Unreadable } from "./unreadable";
 
 /** What a manifest says of a file. */
@@ -38,7 +39,8 @@ export class Spool {
    * Works with a copy of a file, which stays for so long. One that is larger than the directory may be is
    * fetched where the disk has room, and removed afterwards.
    *
-   * @throws Unreadable when the disk has no room, or what the store has is not what the manifest names.
+   * @throws Unavailable when the disk has no room; Unreadable when what the store has is not what the
+   * manifest names.
    */
   async use<Result>(
     file: SpooledFile,
@@ -96,10 +98,13 @@ export class Spool {
     }
   }
 
+  /** For all downloads under way, this one among them. */
   private async requireRoom({ size_bytes }: SpooledFile): Promise<void> {
     const { bavail, bsize } = await statfs(this.directory);
-    if (bavail * bsize >= size_bytes + MIN_FREE_BYTES) return;
-    throw new Unreadable(`the server's disk has no room to read a file of ${size_bytes} bytes`);
+    if (bavail * bsize >= this.reserved + MIN_FREE_BYTES) return;
+    throw new Unavailable(
+      `the server's disk has no room to read a file of ${size_bytes} bytes now`,
+    );
   }
 
   /** For the downloads under way. */

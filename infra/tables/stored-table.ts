@@ -20,6 +20,9 @@ export function tableFilesOf<T extends { path: string }>(files: T[]): T[] {
   return tables.filter(({ path }) => tableFormat(path) === format);
 }
 
+/** For all files of an artifact: what is not read by then stays unread. */
+const MAX_MS = 60 * 60_000;
+
 /** A file of an artifact's. */
 interface ArtifactFile extends Measured {
   path: string;
@@ -39,9 +42,17 @@ export async function measureArtifact(
   const columns = new Map<string, string>();
   const unreadable: MeasuredTable["unreadable"] = [];
   let numRows = 0;
+  const began = performance.now();
   for (const { path, sizeBytes: size_bytes, sha256 } of parts) {
     const format = tableFormat(path);
     if (!format) continue;
+    if (performance.now() - began > MAX_MS) {
+      unreadable.push({
+        path,
+        why: `the files before it took more than ${MAX_MS / 60_000} minutes`,
+      });
+      continue;
+    }
     try {
       const table: StoredTable = { tenant, key: `${prefix}${path}`, format, size_bytes, sha256 };
       const facts = await tables.measure(table, signal);

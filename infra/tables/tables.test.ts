@@ -137,5 +137,9 @@ test("of parquet elsewhere only the footer is fetched", async () => {
   await expect(of.measure({ ...table, size_bytes: 26 })).rejects.toMatchObject({
     message: expect.stringMatching(/parquet footer is longer than the file/),
   });
+  await store.put("one/raw.csv", Buffer.alloc(0));
+  await expect(of.measure({ ...table, size_bytes: 0 })).rejects.toMatchObject({
+    message: expect.stringMatching(/too short/),
+  });
   expect(readdirSync(join(folder, "cache/tables"))).toEqual([]);
 });

@@ -21,6 +21,8 @@ const MAX_WAITING_PREVIEWS = 8;
 const LARGE_BYTES = 64 * 1024 * 1024;
 /** The slowest that a large file is read; below that it hangs. */
 const MIN_BYTES_PER_MS = 10_000;
+/** However large it is: others wait for it. */
+const MAX_MORE_MS = 30 * 60_000;
 
 /** A table in the store. */
 export interface StoredTable extends SpooledFile {
@@ -78,7 +80,12 @@ export class Tables implements Part {
    * @throws Unreadable; 503 when the server stops.
    */
   async measure(table: StoredTable, signal?: AbortSignal): Promise<TableFacts> {
-    const timeoutMs = this.timeoutMs + Math.ceil(table.size_bytes / MIN_BYTES_PER_MS);
+    // Of parquet only the footer is read.
+    const bytes = table.format === "parquet" ? 0 : table.size_bytes;
+    const timeoutMs = Math.min(
+      this.timeoutMs + Math.ceil(bytes / MIN_BYTES_PER_MS),
+      this.timeoutMs + MAX_MORE_MS,
+    );
     const read = (path: string) => this.read("measure", path, table, timeoutMs, signal);
     const path = this.localPath(table.key);
     if (path !== undefined) return await read(path);

@@ -1,6 +1,11 @@
 import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import pg from "pg";
 import { checkoutRoot } from "../../dev/stack/paths";
+import { findAuditEnd, listBrokenEntries } from "../../infra/database/audit";
+import { migrate } from "../../infra/database/migrate";
 import { execute } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
@@ -135,4 +140,45 @@ test("an entry is neither changed nor removed; what is, behind the database's ba
   await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
   const cut = await verify("--expect", last?.hash ?? "");
   expect([cut.code, cut.out]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);
+});
+
+test("entries of a release without hashes are chained when the database is brought up to date", async () => {
+  const admin = new pg.Client({ connectionString: forge.ctx.config.database.url });
+  await admin.connect();
+  const name = `audit_before_${process.pid}`;
+  await admin.query(`create database ${name}`);
+  const url = new URL(forge.ctx.config.database.url);
+  url.pathname = `/${name}`;
+  const old = new pg.Client({ connectionString: url.href });
+  try {
+    await old.connect();
+    const folder = join(checkoutRoot(), "infra/database/migrations");
+    const files = readdirSync(folder).filter((file) => file < "0015");
+    await old.query(
+      "create table migrations (name text primary key, digest text not null, applied_at timestamptz not null default now())",
+    );
+    for (const file of files.sort()) {
+      const sql = readFileSync(join(folder, file), "utf8");
+      await old.query(sql);
+      const digest = createHash("sha256").update(sql).digest("hex");
+      await old.query("insert into migrations (name, digest) values ($1, $2)", [file, digest]);
+    }
+    for (const subject of ["one", "two", "three"]) {
+      await old.query(
+        `insert into audit_entries (action, subject, key_id, created_by, scope, after)
+         values ('budget_set', $1, 'k', 'ann', 'user', '{"cap_usd": 1.50}')`,
+        [subject],
+      );
+    }
+    expect(await migrate(url.href)).toContain("0015_audit_chain.sql");
+    await old.query(
+      "insert into audit_entries (action, subject, key_id, created_by, scope) values ('a', 'b', 'k', 'c', 'user')",
+    );
+    expect(await listBrokenEntries(old)).toEqual([]);
+    expect(await findAuditEnd(old)).toMatchObject({ entries: 4 });
+  } finally {
+    await old.end();
+    await admin.query(`drop database ${name} with (force)`);
+    await admin.end();
+  }
 });

@@ -1,6 +1,7 @@
 """An OpenAI-compatible HTTP server before one model."""
 
 import json
+import socket
 import sys
 import time
 import uuid
@@ -15,6 +16,8 @@ from .serving import Busy, Finish, ModelQueue
 BODY_LIMIT = 2**20
 _IDLE_S = 60.0
 _LENGTH_DIGITS = 18
+_LINGER_S = 5.0
+_LINGER_BYTES = 32 * 2**20
 
 
 class ApiServer(ThreadingHTTPServer):
@@ -42,6 +45,32 @@ class _Connection(BaseHTTPRequestHandler):
     server_version = "forge"
     sys_version = ""
     timeout = _IDLE_S
+    _has_unread = False
+
+    def handle(self) -> None:
+        super().handle()
+        if self._has_unread:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Reads on for a while: closing at once would reset the connection, and a client that sends
+        everything before it reads would see a broken pipe in place of its answer."""
+        deadline = time.monotonic() + _LINGER_S
+        left = _LINGER_BYTES
+        try:
+            self.connection.shutdown(socket.SHUT_WR)
+            while left > 0 and (wait_s := deadline - time.monotonic()) > 0:
+                self.connection.settimeout(wait_s)
+                piece = self.connection.recv(2**16)
+                if not piece:
+                    return
+                left -= len(piece)
+        except OSError:  # the asker is gone, or says nothing more
+            return
+
+    def _leave_unread(self) -> None:
+        self.close_connection = True
+        self._has_unread = True
 
     def do_GET(self) -> None:
         name = self.server.model_name
@@ -90,10 +119,10 @@ class _Connection(BaseHTTPRequestHandler):
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal() or len(length) > _LENGTH_DIGITS:
-            self.close_connection = True
+            self._leave_unread()
             raise BadRequest("a Content-Length is needed", status=411)
         if int(length) > BODY_LIMIT:
-            self.close_connection = True
+            self._leave_unread()
             raise BadRequest(f"the body is larger than {BODY_LIMIT} bytes", status=413)
         return self.rfile.read(int(length))
 
@@ -148,12 +177,12 @@ class _Connection(BaseHTTPRequestHandler):
         self._send(status, error_body(status, message, param, code), retry_after)
 
     def _not_found(self) -> None:
-        self.close_connection = True  # a body, if there is one, stays unread
+        self._leave_unread()  # a body, if there is one
         self._refuse(404, f"there is no {self.command} {self.path}")
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """What http.server itself refuses, in the same form as all else."""
-        self.close_connection = True
+        self._leave_unread()
         self._refuse(code, message or HTTPStatus(code).phrase)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:

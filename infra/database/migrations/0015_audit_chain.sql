@@ -26,12 +26,12 @@ end $$;
 do $$
 declare
   entry audit_entries;
-  before bytea := '';
+  last_hash bytea := '';
 begin
   for entry in select * from audit_entries order by entry_id loop
     update audit_entries
-    set prev_hash = before, hash = sha256(before || convert_to(audit_text(entry), 'UTF8'))
-    where entry_id = entry.entry_id returning hash into before;
+    set prev_hash = last_hash, hash = sha256(last_hash || convert_to(audit_text(entry), 'UTF8'))
+    where entry_id = entry.entry_id returning hash into last_hash;
   end loop;
 end $$;
 
