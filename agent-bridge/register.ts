@@ -126,8 +126,7 @@ async function register(
         return isOwner && !sameBoot && !namesIt;
       },
     );
-    await lockWorkerHolding(db, workerId, keeps);
-    const known = await lockWorker(db, workerId);
+    const known = await lockWorkerHolding(db, workerId, keeps);
     if (!known || known.decommissioned_at !== null) {
       await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
     }

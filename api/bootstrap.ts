@@ -4,7 +4,6 @@ import type { Context } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
 import { listSteps, requestBootstrap } from "../infra/database/bootstraps";
 import { transaction } from "../infra/database/transaction";
-import { lockWorker } from "../infra/database/workers";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { hostKeyField } from "../infra/ssh/host-key";
@@ -35,14 +34,14 @@ export function bootstrapRoute(ctx: Context): Route {
     refusals: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
     async handle({ body, params, principal, request }) {
       const viewer = viewerOf(principal);
-      const { worker_id: workerId, ssh_host: host } = await requireWorker(ctx, params, viewer);
+      const registered = await requireWorker(ctx, params, viewer);
+      const { worker_id: workerId, user_id: userId, ssh_host: host } = registered;
       if (host === null) {
         throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
       }
       const run = await transaction(ctx.pool, async (db) => {
         const begun = await requestBootstrap(db, workerId, body.ssh_host_key ?? null);
         if (begun !== undefined) {
-          const userId = (await lockWorker(db, workerId))?.user_id ?? null;
           const after = { ssh_host_key: body.ssh_host_key ?? null };
           const action = "worker_set_up_again";
           await recordAudit(db, { userId, action, subject: workerId, principal, after });

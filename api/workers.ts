@@ -8,12 +8,7 @@ import { losePlacements } from "../infra/database/placements";
 import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
 import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
-import {
-  decommissionWorker,
-  drainWorker,
-  lockWorker,
-  resetWorker,
-} from "../infra/database/workers";
+import { decommissionWorker, drainWorker, resetWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import type { Principal } from "../infra/http/principal";
@@ -75,9 +70,8 @@ export function workerRoutes(ctx: Context): Route[] {
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
         const viewer = viewerOf(principal);
-        const { worker_id: workerId } = await requireWorker(ctx, params, viewer);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
         await transaction(ctx.pool, async (db) => {
-          const userId = (await lockWorker(db, workerId))?.user_id ?? null;
           await drainWorker(db, workerId);
           await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
         });
@@ -154,9 +148,8 @@ async function decommission(ctx: Context, workerId: string, principal: Principal
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const losing = { workerId, reason: "it was decommissioned", leaseS };
     const { lost } = await loseHeldAttempt(db, losing, async () => true);
-    await lockWorkerHolding(db, workerId, undefined);
     // Read under its lock: a bootstrap may be about to make another key.
-    const worker = await lockWorker(db, workerId);
+    const worker = await lockWorkerHolding(db, workerId, undefined);
     const keyId = worker?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
     if (keyId !== null) await revokeKey(db, keyId, null);

@@ -1,14 +1,8 @@
 import type { Command } from "commander";
 import { recompute } from "../infra/billing/recompute";
-import type { Context } from "../infra/context";
 import { rebuildTotals } from "../infra/database/billing-totals";
-import { createPool } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
-
-/** Over all records there are: longer than a request may take. */
-const TIMEOUT_MS = 3_600_000;
-
-type WithContext = (work: (ctx: Context) => Promise<void>) => Promise<void>;
+import { type WithContext, withPatientPool } from "./patient-pool";
 
 /** `forge-server billing …`: for whoever answers for the numbers. */
 export function addBillingCommands(program: Command, withContext: WithContext): void {
@@ -19,23 +13,15 @@ export function addBillingCommands(program: Command, withContext: WithContext): 
     .option("--check", "report differences and change nothing (the default)", true)
     .option("--rebuild-totals", "add the months' totals up anew first; records are never changed")
     .action((options: { rebuildTotals?: true }) =>
-      withContext(async ({ config, logger }) => {
-        const pool = createPool(
-          { connectionString: config.database.url, max: 1, timeoutMs: TIMEOUT_MS },
-          logger,
-        );
-        try {
-          if (options.rebuildTotals) {
-            const totals = await transaction(pool, rebuildTotals);
-            process.stdout.write(`${totals} totals are added up anew\n`);
-          }
-          const { records, differences } = await recompute(pool);
-          for (const difference of differences) process.stdout.write(`${difference}\n`);
-          process.stdout.write(`${records} records, ${differences.length} differences\n`);
-          if (differences.length > 0) process.exitCode = 1;
-        } finally {
-          await pool.end();
+      withPatientPool(withContext, async (pool) => {
+        if (options.rebuildTotals) {
+          const totals = await transaction(pool, rebuildTotals);
+          process.stdout.write(`${totals} totals are added up anew\n`);
         }
+        const { records, differences } = await recompute(pool);
+        for (const difference of differences) process.stdout.write(`${difference}\n`);
+        process.stdout.write(`${records} records, ${differences.length} differences\n`);
+        if (differences.length > 0) process.exitCode = 1;
       }),
     );
 }

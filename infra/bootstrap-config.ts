@@ -1,8 +1,6 @@
 import { resolve } from "node:path";
 import { z } from "zod";
-import { environmentJson, readAddressPolicy } from "./config-values";
-
-const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
+import { environmentJson, readAddressPolicy, seconds, wholeNumber } from "./config-values";
 
 /** What setting up workers over SSH reads of the environment. */
 export const BOOTSTRAP_VARIABLES = {
@@ -36,12 +34,9 @@ export const BOOTSTRAP_VARIABLES = {
     .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)
     .default(".forge-worker")
     .describe("directory on such a worker, from its user's home"),
-  FORGE_MAX_BOOTSTRAPS_PER_TENANT: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(10)
-    .describe("workers of one tenant that may be set up at once"),
+  FORGE_MAX_BOOTSTRAPS_PER_TENANT: wholeNumber(10).describe(
+    "workers of one tenant that may be set up at once",
+  ),
   FORGE_BOOTSTRAP_READY_S: seconds(120).describe(
     "an agent that was just started there must be heard within, in seconds",
   ),

@@ -3,6 +3,12 @@ import { DEFAULT_JOB_POLICY, type JobPolicy, jobPolicySchema } from "../core/job
 import { JOB_TYPES } from "../core/job-types";
 import { AddressPolicy } from "./net/address-policy";
 
+export const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
+
+/** At least one. */
+export const wholeNumber = (byDefault: number) =>
+  z.coerce.number().int().positive().default(byDefault);
+
 const json = z
   .string()
   .default("{}")

@@ -2,12 +2,11 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
-import { networksOf, policyJson, policyOf } from "./config-values";
+import { networksOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
 import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
 import { STORE_VARIABLES, storeOf } from "./store-config";
 
-const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 const flag = (byDefault: boolean) =>
   z
     .enum(["true", "false", "1", "0"])
@@ -29,12 +28,7 @@ const variables = {
     .string()
     .default("postgres://postgres@127.0.0.1:5432/forge")
     .describe("Postgres connection URL"),
-  FORGE_DATABASE_POOL: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(20)
-    .describe("most database connections of one process"),
+  FORGE_DATABASE_POOL: wholeNumber(20).describe("most database connections of one process"),
   FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest a statement may take, in seconds"),
   ...STORE_VARIABLES,
   ...DEPLOYMENT_VARIABLES,
@@ -51,12 +45,9 @@ const variables = {
   FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
     "an assignment not fetched for longer goes back to the queue, in seconds",
   ),
-  FORGE_JOB_TIMEOUT_S: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(7 * 86_400)
-    .describe("longest an attempt may run where its job doesn't say, in seconds"),
+  FORGE_JOB_TIMEOUT_S: wholeNumber(7 * 86_400).describe(
+    "longest an attempt may run where its job doesn't say, in seconds",
+  ),
   FORGE_CANCEL_GRACE_S: seconds(20).describe(
     "a worker that still holds its cancelled job for longer loses it, in seconds",
   ),
@@ -94,12 +85,7 @@ const variables = {
     .string()
     .default("default-teacher")
     .describe("teacher of a generate job that names only a domain"),
-  FORGE_MAX_BODY_BYTES: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(1024 * 1024)
-    .describe("largest request body, in bytes"),
+  FORGE_MAX_BODY_BYTES: wholeNumber(1024 * 1024).describe("largest request body, in bytes"),
   FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
     "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
   ),
@@ -121,30 +107,14 @@ const variables = {
   FORGE_STRICT_REFERENCES: flag(false).describe(
     "whether a dataset_id or checkpoint_id that is not the tenant's is refused",
   ),
-  FORGE_MAX_JSON_DEPTH: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(32)
-    .describe("deepest nesting of a request body"),
-  FORGE_MAX_LOG_BYTES: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(64 * 1024 * 1024)
-    .describe("largest log of an attempt, in bytes"),
-  FORGE_MAX_RESULT_BYTES: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(256 * 1024)
-    .describe("largest job result, in bytes"),
-  FORGE_PREVIEW_CACHE_BYTES: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(4 * 1024 * 1024 * 1024)
-    .describe("most bytes of other stores' tables that are kept for previews, below FORGE_HOME"),
+  FORGE_MAX_JSON_DEPTH: wholeNumber(32).describe("deepest nesting of a request body"),
+  FORGE_MAX_LOG_BYTES: wholeNumber(64 * 1024 * 1024).describe(
+    "largest log of an attempt, in bytes",
+  ),
+  FORGE_MAX_RESULT_BYTES: wholeNumber(256 * 1024).describe("largest job result, in bytes"),
+  FORGE_PREVIEW_CACHE_BYTES: wholeNumber(4 * 1024 * 1024 * 1024).describe(
+    "most bytes of other stores' tables that are kept for previews, below FORGE_HOME",
+  ),
   FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe(
     "longest that reading a table may take, in seconds; counting rows, a second more for each 10 MB",
   ),

@@ -1,9 +1,7 @@
 import { networkInterfaces } from "node:os";
 import { z } from "zod";
-import { networksOf } from "./config-values";
+import { networksOf, seconds, wholeNumber } from "./config-values";
 import { AddressPolicy, OURS } from "./net/address-policy";
-
-const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 
 /** IPv4 addresses in the clothes of IPv6. */
 const IN_DISGUISE = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
@@ -47,12 +45,9 @@ export const DEPLOYMENT_VARIABLES = {
       "networks that deployed models may be reached in beside all but this machine and its link, " +
         "comma-separated, like 127.0.0.0/8",
     ),
-  FORGE_PROXY_MAX_BODY_BYTES: z.coerce
-    .number()
-    .int()
-    .positive()
-    .default(32 * 1024 * 1024)
-    .describe("largest body of a request to a deployed model, in bytes"),
+  FORGE_PROXY_MAX_BODY_BYTES: wholeNumber(32 * 1024 * 1024).describe(
+    "largest body of a request to a deployed model, in bytes",
+  ),
   FORGE_PROXY_TIMEOUT_S: seconds(600).describe(
     "a deployed model that is silent for longer is given up, before its answer or in it, in seconds",
   ),

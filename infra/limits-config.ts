@@ -1,26 +1,31 @@
 import { z } from "zod";
-
-const cap = (byDefault: number) => z.coerce.number().int().positive().default(byDefault);
+import { wholeNumber } from "./config-values";
 
 /** What a tenant may have or do; contract.md, Limits. */
 export const LIMIT_VARIABLES = {
-  FORGE_RATE_LIMIT_PER_MINUTE: cap(6_000).describe(
+  FORGE_RATE_LIMIT_PER_MINUTE: wholeNumber(6_000).describe(
     "requests that a tenant's user keys may make together in a minute",
   ),
-  FORGE_RATE_LIMIT_BURST: cap(1_000).describe("requests that they may make at once, after a pause"),
-  FORGE_MAX_WAITING_REQUESTS: cap(1_000).describe(
+  FORGE_RATE_LIMIT_BURST: wholeNumber(1_000).describe(
+    "requests that they may make at once, after a pause",
+  ),
+  FORGE_MAX_WAITING_REQUESTS: wholeNumber(1_000).describe(
     "requests of a tenant's users that may wait in one process: streams, downloads, questions to models",
   ),
-  FORGE_MAX_WAITING_POLLS: cap(10_000).describe(
+  FORGE_MAX_WAITING_POLLS: wholeNumber(10_000).describe(
     "requests of a tenant's workers that may wait in one process: polls, files",
   ),
-  FORGE_MAX_OPEN_UPLOADS: cap(64).describe(
+  FORGE_MAX_OPEN_UPLOADS: wholeNumber(64).describe(
     "datasets that a tenant may upload at once in one process",
   ),
-  FORGE_MAX_KEYS: cap(100).describe("keys of a tenant that are neither revoked nor expired"),
-  FORGE_MAX_WORKERS: cap(10_000).describe("workers of a tenant that are not decommissioned"),
-  FORGE_MAX_QUEUED_JOBS: cap(100_000).describe("jobs of a tenant that wait for a worker"),
-  FORGE_MAX_QUEUED_SHAPES: cap(200).describe(
+  FORGE_MAX_KEYS: wholeNumber(100).describe(
+    "keys of a tenant that are neither revoked nor expired",
+  ),
+  FORGE_MAX_WORKERS: wholeNumber(10_000).describe(
+    "workers of a tenant that are not decommissioned",
+  ),
+  FORGE_MAX_QUEUED_JOBS: wholeNumber(100_000).describe("jobs of a tenant that wait for a worker"),
+  FORGE_MAX_QUEUED_SHAPES: wholeNumber(200).describe(
     "different requirements (GPU, memory, tags, job type) among a tenant's jobs that wait",
   ),
   FORGE_MAX_STORED_BYTES: z.coerce

@@ -2,19 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { parseSync, type RegExpLiteral } from "@swc/core";
 import { analyse } from "scslre";
+import { SERVER_ROOMS } from "../rooms";
+import { checkoutRoot } from "../stack/paths";
 
 /** What runs in the server or in a user's program; tests and tools read nobody's texts. */
-const FOLDERS = [
-  "core",
-  "infra",
-  "workflows",
-  "activities",
-  "api",
-  "agent-bridge",
-  "bin",
-  "sdk/typescript/src",
-];
-const ROOT = join(__dirname, "../../..");
+const FOLDERS = [...SERVER_ROOMS, "sdk/typescript/src"];
 
 interface Finding {
   at: string;
@@ -47,18 +39,19 @@ function findingsOf({ pattern, flags }: RegExpLiteral, source: string, path: str
   }));
 }
 
-function sources(): string[] {
+function sources(root: string): string[] {
   return FOLDERS.flatMap((folder) =>
-    readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /(?<!\.test)\.ts$/.test(entry.name))
-      .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+      .map((entry) => relative(root, join(entry.parentPath, entry.name))),
   );
 }
 
 if (require.main === module) {
-  const paths = sources();
+  const root = checkoutRoot();
+  const paths = sources(root);
   const findings = paths.flatMap((path) =>
-    slowExpressions(readFileSync(join(ROOT, path), "utf8"), path),
+    slowExpressions(readFileSync(join(root, path), "utf8"), path),
   );
   for (const { at, literal, why } of findings)
     process.stdout.write(`${at}: ${literal} is ${why}\n`);

@@ -1,8 +1,7 @@
+import { SERVER_ROOMS } from "../rooms";
 import { sayOnStderr as say } from "../stack/say";
 import { type Ended, runQuietly } from "./run";
 import { emptyTally, type Tally } from "./tally";
-
-const LINTED = ["core", "infra", "workflows", "activities", "api", "agent-bridge", "bin", "dev"];
 
 /** Commands that pass or fail as a whole, one after the other; what a failed one printed is shown. */
 export async function runChecks(
@@ -42,7 +41,8 @@ export async function lint(): Promise<Tally[]> {
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",
       ".dependency-cruiser.cjs",
-      ...LINTED,
+      ...SERVER_ROOMS,
+      "dev",
       "test",
       "sdk/typescript/src",
       "dist/workflows",

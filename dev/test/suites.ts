@@ -1,15 +1,8 @@
+import { SERVER_ROOMS } from "../rooms";
+
 /** Suites of jest: where their files lie. */
 export const IN_JEST: Record<string, string[]> = {
-  unit: [
-    "core/",
-    "infra/",
-    "agent-bridge/",
-    "api/",
-    "activities/",
-    "workflows/",
-    "dev/",
-    "sdk/typescript/",
-  ],
+  unit: [...SERVER_ROOMS, "dev", "sdk/typescript"].map((folder) => `${folder}/`),
   e2e: ["test/e2e/"],
   contract: ["test/contract/"],
   faults: ["test/faults/"],

@@ -1,8 +1,9 @@
 import { maybeOne, type Queryable } from "./pool";
 
-/** What the bucket holds now, never more than its size; $3 its size, $4 tokens a second. */
-const LEVEL = `least($3, b.tokens + $4 * greatest(0,
-  extract(epoch from statement_timestamp() - b.refilled_at)::float8))`;
+/** What bucket `b` holds now, never more than its size; which parameters are its size, and tokens a second. */
+const levelOf = (size: string, perSecond: string): string =>
+  `least(${size}, b.tokens + ${perSecond} * greatest(0,
+     extract(epoch from statement_timestamp() - b.refilled_at)::float8))`;
 
 export interface Lease {
   granted: number;
@@ -21,13 +22,14 @@ export async function leaseTokens(
   size: number,
   perSecond: number,
 ): Promise<Lease> {
+  const level = levelOf("$3", "$4");
   const lease = await maybeOne<Lease>(
     db,
     `insert into rate_buckets as b (user_id, tokens, granted, refilled_at)
      values ($1, $3::float8 - $2::float8, $2::float8, statement_timestamp())
      on conflict (user_id) do update set
-       granted = least($2, floor(${LEVEL})),
-       tokens = ${LEVEL} - least($2, floor(${LEVEL})),
+       granted = least($2, floor(${level})),
+       tokens = ${level} - least($2, floor(${level})),
        refilled_at = greatest(b.refilled_at, statement_timestamp())
      returning granted, tokens`,
     [userId, want, size, perSecond],
@@ -36,7 +38,7 @@ export async function leaseTokens(
   return lease;
 }
 
-/** Tokens that a tenant has used up and that have not come back; $1 the tenant, $2 the bucket's size. */
+/** Tokens that a tenant has used up and that have not come back. */
 export async function countSpentTokens(
   db: Queryable,
   userId: string,
@@ -45,8 +47,7 @@ export async function countSpentTokens(
 ): Promise<number> {
   const row = await maybeOne<{ left: number }>(
     db,
-    `select ${LEVEL.replaceAll("$4", "$3").replaceAll("least($3", "least($2")} as left
-     from rate_buckets b where user_id = $1`,
+    `select ${levelOf("$2", "$3")} as left from rate_buckets b where user_id = $1`,
     [userId, size, perSecond],
   );
   return row ? Math.max(0, Math.ceil(size - row.left)) : 0;

@@ -1,7 +1,7 @@
 import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "../database/attempts";
 import { lockJob } from "../database/jobs";
 import type { Queryable } from "../database/pool";
-import { lockWorker } from "../database/workers";
+import { lockWorker, type WorkerRow } from "../database/workers";
 import { concludeAttempt } from "./conclude-attempt";
 
 /** What the worker holds changed while we took the locks: a race, so the transaction runs again. */
@@ -19,10 +19,11 @@ export async function lockWorkerHolding(
   db: Queryable,
   workerId: string,
   expectedJobId: string | undefined,
-): Promise<void> {
-  await lockWorker(db, workerId);
+): Promise<WorkerRow | undefined> {
+  const worker = await lockWorker(db, workerId);
   const held = await findHeldAttempt(db, workerId);
   if (held?.job_id !== expectedJobId) throw new HoldingChanged();
+  return worker;
 }
 
 /**

@@ -2,6 +2,7 @@ import type { FastifyReply } from "fastify";
 import { ForgeError } from "../../core/errors";
 import type { Queryable } from "../database/pool";
 import { type Lease, leaseTokens } from "../database/rate-buckets";
+import { Shared } from "../shared";
 
 interface RateLimit {
   perMinute: number;
@@ -27,7 +28,7 @@ interface Spending {
  */
 export class RateLimiter {
   private readonly spending = new Map<string, Spending>();
-  private readonly asking = new Map<string, Promise<Spending>>();
+  private readonly asking = new Shared<Spending>();
   private readonly perSecond: number;
   private readonly lease: number;
 
@@ -73,14 +74,13 @@ export class RateLimiter {
 
   /** One question to the database for all that wait for its answer. */
   private async ask(userId: string): Promise<Spending> {
-    let asked = this.asking.get(userId);
-    if (!asked) {
-      asked = leaseTokens(this.db, userId, this.lease, this.limit.burst, this.perSecond)
-        .then((lease) => this.keep(userId, lease))
-        .finally(() => this.asking.delete(userId));
-      this.asking.set(userId, asked);
-    }
-    return await asked;
+    return await this.asking.do(userId, async () => {
+      const { burst } = this.limit;
+      return this.keep(
+        userId,
+        await leaseTokens(this.db, userId, this.lease, burst, this.perSecond),
+      );
+    });
   }
 
   private keep(userId: string, { granted, tokens }: Lease): Spending {

@@ -1,6 +1,7 @@
 import type { Queryable } from "../database/pool";
 import { countQueuedByShape } from "../database/quotas";
 import type { Cap } from "../limits-config";
+import { Shared } from "../shared";
 import { requireBelow } from "./quota-exceeded";
 
 const STALE_MS = 1_000;
@@ -19,7 +20,7 @@ interface Queued {
  */
 export class QueueQuota {
   private readonly queued = new Map<string, Queued>();
-  private readonly reading = new Map<string, Promise<void>>();
+  private readonly reading = new Shared<void>();
 
   constructor(
     private readonly db: Queryable,
@@ -31,13 +32,7 @@ export class QueueQuota {
   async refresh(userId: string): Promise<void> {
     const known = this.queued.get(userId);
     if (known && this.nowMs() - known.readMs < STALE_MS) return;
-    // One reading for all that submit meanwhile.
-    let reading = this.reading.get(userId);
-    if (!reading) {
-      reading = this.read(userId).finally(() => this.reading.delete(userId));
-      this.reading.set(userId, reading);
-    }
-    await reading;
+    await this.reading.do(userId, () => this.read(userId));
   }
 
   /** Counts a job in. @throws 429 `quota_exceeded` when the tenant has as many as it may. */

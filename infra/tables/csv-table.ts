@@ -1,7 +1,7 @@
-import { closeSync, openSync, readSync } from "node:fs";
 import { CsvError, parse } from "csv-parse/sync";
 import type { ColumnType } from "./column-type";
 import { MAX_COLUMNS } from "./facts";
+import { SEEN, seenType } from "./seen-type";
 import { query, quoted, type Session } from "./session";
 import { columnsOf, NotATable, passesOver, type Table, type TableColumn } from "./table";
 
@@ -15,7 +15,7 @@ const MAX_HEADER_BYTES = 4 * 1024 * 1024;
 
 /** Opens a CSV file. Every row has as many fields as the header; a column's type is that of all its rows. */
 export async function openCsv(session: Session, maxRowBytes: number): Promise<Table> {
-  const { names, skip } = headerOf(session.path);
+  const { names, skip } = headerOf(session.read(0, MAX_HEADER_BYTES));
   const dialect = `${DIALECT}, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes}`;
   const rowsAs = (columns: TableColumn[]): string => {
     const types = columns.map(
@@ -36,7 +36,7 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
       `select count(*), ${seen.join(", ")} from ${rowsAs(texts)}`,
     );
     numRows = Number(row[0]);
-    types.push(...row.slice(1).map((bits) => typeOf(Number(bits))));
+    types.push(...row.slice(1).map((bits) => seenType(Number(bits), TEXT)));
   }
   const columns = columnsOf(names, types);
   const rows = rowsAs(columns);
@@ -44,10 +44,10 @@ export async function openCsv(session: Session, maxRowBytes: number): Promise<Ta
 }
 
 /** The names as they are: where two differ only by case, SQL would change one. */
-function headerOf(path: string): { names: string[]; skip: number } {
+function headerOf(beginning: Buffer): { names: string[]; skip: number } {
   const options = { bom: true, to: 1, skip_empty_lines: true, info: true } as const;
   try {
-    const [header] = parse(beginningOf(path), options) as unknown as {
+    const [header] = parse(beginning, options) as unknown as {
       record: string[];
       info: { empty_lines: number };
     }[];
@@ -62,19 +62,6 @@ function headerOf(path: string): { names: string[]; skip: number } {
   }
 }
 
-function beginningOf(path: string): Buffer {
-  const bytes = Buffer.alloc(MAX_HEADER_BYTES);
-  const descriptor = openSync(path, "r");
-  try {
-    return bytes.subarray(0, readSync(descriptor, bytes));
-  } finally {
-    closeSync(descriptor);
-  }
-}
-
-/** What was seen in a column, as bits. */
-const SEEN = { int64: 1, double: 2, bool: 4, string: 8 };
-
 /** RE2's expressions, which take linear time. */
 const seenIn = (sql: string): string =>
   `case when ${sql} is null then 0 ` +
@@ -83,22 +70,6 @@ const seenIn = (sql: string): string =>
   `when lower(${sql}) in ('true', 'false') then ${SEEN.bool} else ${SEEN.string} end`;
 
 const TEXT: ColumnType = { dtype: "string", kind: "string" };
-
-function typeOf(bits: number): ColumnType {
-  switch (bits) {
-    case 0:
-      return { dtype: "null", kind: "other" };
-    case SEEN.int64:
-      return { dtype: "int64", kind: "integer" };
-    case SEEN.double:
-    case SEEN.double | SEEN.int64:
-      return { dtype: "double", kind: "float" };
-    case SEEN.bool:
-      return { dtype: "bool", kind: "bool" };
-    default:
-      return TEXT;
-  }
-}
 
 const SQL_TYPES: Partial<Record<ColumnType["kind"], string>> = {
   integer: "BIGINT",

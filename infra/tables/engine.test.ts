@@ -41,8 +41,7 @@ afterAll(() => {
 
 async function ask(path: string): Promise<[path: string, pid: number, env: object]> {
   const reading = { work: "preview", format: "csv", timeoutMs: 1_500 } as const;
-  const answer: unknown = await engine.read({ ...reading, path, tenant: "t" });
-  return answer as [string, number, object];
+  return JSON.parse(await engine.read({ ...reading, path, tenant: "t" }));
 }
 
 const isAlive = (pid: number): boolean => {

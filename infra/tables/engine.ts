@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
 import { FairTurns } from "../fair-turns";
 import type { Logger } from "../logger";
-import type { TableAnswer, TableRequest, TableWork } from "./protocol";
+import type { TableAnswer, TableRequest } from "./protocol";
 import { Unreadable } from "./unreadable";
 
 /** A process may have been worn out by the files before; one that dies of a file twice dies of that file. */
@@ -21,8 +21,7 @@ interface EngineOptions {
 }
 
 /** What one reading may take, and who asked for it. */
-export interface Reading<Work extends keyof TableWork> extends Omit<TableRequest, "id"> {
-  work: Work;
+interface Reading extends Omit<TableRequest, "id"> {
   /** Whose file it is: tenants take turns. */
   tenant: string;
   /** Longest it may take, in milliseconds. */
@@ -60,10 +59,13 @@ export class TableEngine {
     return this.turns.waitingOf(tenant);
   }
 
-  /** @throws Unreadable; 503 when the server stops. */
-  async read<Work extends keyof TableWork>(reading: Reading<Work>): Promise<TableWork[Work]> {
-    const answer = await this.turns.take(reading.tenant, () => this.ask(reading), reading.signal);
-    return JSON.parse(answer) as TableWork[Work];
+  /**
+   * What the work leaves (protocol.ts), as JSON.
+   *
+   * @throws Unreadable; 503 when the server stops.
+   */
+  read(reading: Reading): Promise<string> {
+    return this.turns.take(reading.tenant, () => this.ask(reading), reading.signal);
   }
 
   async stop(): Promise<void> {
@@ -71,7 +73,7 @@ export class TableEngine {
     await this.end();
   }
 
-  private async ask({ work, path, format, timeoutMs }: Reading<keyof TableWork>): Promise<string> {
+  private async ask({ work, path, format, timeoutMs }: Reading): Promise<string> {
     clearTimeout(this.idle);
     try {
       for (let tries = 1; ; tries++) {

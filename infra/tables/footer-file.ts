@@ -5,12 +5,14 @@ import { join } from "node:path";
 import { arrayBuffer } from "node:stream/consumers";
 import { pipeline } from "node:stream/promises";
 import type { ObjectStore } from "../store/object-store";
-import { footerBytes, PARQUET_MAGIC, PARQUET_TAIL_BYTES } from "./parquet-footer";
+import {
+  MIN_PARQUET_BYTES,
+  PARQUET_MAGIC,
+  PARQUET_TAIL_BYTES,
+  requireFooter,
+} from "./parquet-footer";
 import { NotATable } from "./table";
 import { Unreadable } from "./unreadable";
-
-/** What it begins with, and its tail. */
-const MIN_BYTES = PARQUET_MAGIC.length + PARQUET_TAIL_BYTES;
 
 interface ParquetFile {
   key: string;
@@ -28,7 +30,8 @@ export async function withFooter<Result>(
   directory: string,
   work: (path: string) => Promise<Result>,
 ): Promise<Result> {
-  if (size < MIN_BYTES) throw new Unreadable("the file can't be read as parquet: it is too short");
+  if (size < MIN_PARQUET_BYTES)
+    throw new Unreadable("the file can't be read as parquet: it is too short");
   const range = { start: size - PARQUET_TAIL_BYTES, end: size - 1 };
   const tail = Buffer.from(await arrayBuffer(store.read(key, range)));
   const start = size - footerLength(tail, size);
@@ -46,7 +49,7 @@ export async function withFooter<Result>(
 
 function footerLength(tail: Buffer, size: number): number {
   try {
-    return footerBytes(tail, size);
+    return requireFooter(tail, size);
   } catch (error) {
     if (error instanceof NotATable)
       throw new Unreadable(`the file can't be read as parquet: ${error.message}`);

@@ -44,10 +44,13 @@ async function outcomesOf(format: TableFormat, bytes: Buffer): Promise<unknown[]
   for (const work of ["measure", "preview"] as const) {
     const reading = engine.read({ work, path, format, tenant: "t", timeoutMs: 20_000 });
     outcomes.push(
-      await reading.catch((error: unknown) => {
-        if (error instanceof Unreadable) return error.message;
-        throw error;
-      }),
+      await reading.then(
+        (result): unknown => JSON.parse(result),
+        (error: unknown) => {
+          if (error instanceof Unreadable) return error.message;
+          throw error;
+        },
+      ),
     );
     peakMb = Math.max(peakMb, peakOf(engine.pid));
   }

@@ -1,6 +1,6 @@
-import { closeSync, openSync, readSync } from "node:fs";
 import type { ColumnType } from "./column-type";
 import { columnFault, MAX_COLUMNS } from "./facts";
+import { SEEN, seenType } from "./seen-type";
 import { query, quoted, type Session } from "./session";
 import { columnsOf, NotATable, passesOver, type Table } from "./table";
 
@@ -12,7 +12,7 @@ const MAX_SHOWN_BYTES = 256 * 1024;
  * first ones lack. Every value is read by a pointer, all of a row at once.
  */
 export async function openJsonl(session: Session, maxRowBytes: number): Promise<Table> {
-  const rows = beginsWithMark(session.path)
+  const rows = session.read(0, MARK.length).equals(MARK)
     ? `(select line::json as json from ${linesOf(maxRowBytes)} where trim(line) <> '')`
     : `read_ndjson_objects($1, compression = 'uncompressed', maximum_object_size = ${maxRowBytes})`;
   const numRows = await countOf(session, rows);
@@ -42,16 +42,7 @@ const linesOf = (maxRowBytes: number): string =>
   `hive_partitioning = false, max_line_size = ${maxRowBytes}, buffer_size = ${2 * maxRowBytes})`;
 
 /** Windows' programs write one; the database's reader of JSON takes none. */
-function beginsWithMark(path: string): boolean {
-  const descriptor = openSync(path, "r");
-  try {
-    const bytes = Buffer.alloc(3);
-    readSync(descriptor, bytes);
-    return bytes.equals(Buffer.from("\ufeff"));
-  } finally {
-    closeSync(descriptor);
-  }
-}
+const MARK = Buffer.from("\ufeff");
 
 async function countOf(session: Session, rows: string): Promise<number> {
   const [[numRows, objects] = []] = await query(
@@ -67,17 +58,17 @@ export async function explainJsonl(
   session: Session,
   maxRowBytes: number,
 ): Promise<NotATable | undefined> {
-  const [[notJson, notObject] = []] = await query(
+  const [[notJson = null, notObject = null] = []] = await query(
     session,
     "select min(n) filter (where type = ''), min(n) filter (where type <> '' and type <> 'OBJECT') " +
       "from (select n, case when json_valid(line) then json_type(line) else '' end as type " +
       `from (select row_number() over () as n, line from ${linesOf(maxRowBytes)}) where trim(line) <> '')`,
   );
-  const [row, what] = [
-    [Number(notJson ?? Number.POSITIVE_INFINITY), "is not JSON in UTF-8"] as const,
-    [Number(notObject ?? Number.POSITIVE_INFINITY), "is not a JSON object"] as const,
-  ].sort(([a], [b]) => a - b)[0] ?? [Number.POSITIVE_INFINITY, ""];
-  return Number.isFinite(row) ? new NotATable(`row ${row} ${what}`, row) : undefined;
+  const rowOf = (n: unknown): number => (n === null ? Number.POSITIVE_INFINITY : Number(n));
+  const row = Math.min(rowOf(notJson), rowOf(notObject));
+  if (!Number.isFinite(row)) return undefined;
+  const what = row === rowOf(notJson) ? "is not JSON in UTF-8" : "is not a JSON object";
+  return new NotATable(`row ${row} ${what}`, row);
 }
 
 function pointersTo(names: string[]): string {
@@ -102,43 +93,21 @@ async function namesOf(session: Session, rows: string): Promise<string[]> {
   return [...new Set([...first.map(([key]) => String(key)), ...later])];
 }
 
-/** What was seen in a column, as bits. */
-const SEEN = { string: 1, double: 2, int64: 4, bool: 8, list: 16, struct: 32 };
-
 async function typesOf(session: Session, rows: string, names: string[]): Promise<ColumnType[]> {
   const seen = names.map((_, index) => `bit_or(${seenOf(`types[${index + 1}]`)})`);
   const types = `select json_type(json, ${pointersTo(names)}) as types from ${rows}`;
   const [row = []] = await query(session, `select ${seen.join(", ")} from (${types})`);
-  return row.map((bits) => typeOf(Number(bits)));
+  return row.map((bits) => seenType(Number(bits), MIXED));
 }
+
+/** Rows that differ are shown as the JSON that they are. */
+const MIXED: ColumnType = { dtype: "mixed", kind: "nested" };
 
 const seenOf = (type: string): string =>
   `case ${type} when 'VARCHAR' then ${SEEN.string} when 'DOUBLE' then ${SEEN.double} ` +
   `when 'UBIGINT' then ${SEEN.int64} when 'BIGINT' then ${SEEN.int64} when 'HUGEINT' then ${SEEN.int64} ` +
   `when 'BOOLEAN' then ${SEEN.bool} when 'ARRAY' then ${SEEN.list} when 'OBJECT' then ${SEEN.struct} ` +
   "else 0 end";
-
-function typeOf(bits: number): ColumnType {
-  switch (bits) {
-    case 0:
-      return { dtype: "null", kind: "other" };
-    case SEEN.string:
-      return { dtype: "string", kind: "string" };
-    case SEEN.int64:
-      return { dtype: "int64", kind: "integer" };
-    case SEEN.double:
-    case SEEN.double | SEEN.int64:
-      return { dtype: "double", kind: "float" };
-    case SEEN.bool:
-      return { dtype: "bool", kind: "bool" };
-    case SEEN.list:
-      return { dtype: "list", kind: "nested" };
-    case SEEN.struct:
-      return { dtype: "struct", kind: "nested" };
-    default:
-      return { dtype: "mixed", kind: "nested" };
-  }
-}
 
 /** The value of a column; lists count from 1. */
 function castOf({ kind }: ColumnType, at: number): string {

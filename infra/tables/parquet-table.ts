@@ -1,6 +1,5 @@
-import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { columnType } from "./column-type";
-import { footerBytes, PARQUET_TAIL_BYTES } from "./parquet-footer";
+import { PARQUET_TAIL_BYTES, requireFooter } from "./parquet-footer";
 import { query, type Session } from "./session";
 import { columnsOf, NotATable, places, type Table } from "./table";
 
@@ -8,8 +7,9 @@ const ROWS = "read_parquet($1, hive_partitioning = false)";
 
 /** Opens a parquet file by its footer; the rows stay where they are until they are asked for. */
 export async function openParquet(session: Session): Promise<Table> {
-  requireFooter(session.path);
-  const { connection, file } = session;
+  const { connection, file, sizeBytes } = session;
+  const tail = session.read(Math.max(0, sizeBytes - PARQUET_TAIL_BYTES), PARQUET_TAIL_BYTES);
+  requireFooter(tail, sizeBytes);
   const reader = await connection.runAndReadAll(`select * from ${ROWS} limit 0`, [file]);
   const types = reader.columnTypes().map(columnType);
   const names = await namesOf(session);
@@ -23,18 +23,6 @@ export async function openParquet(session: Session): Promise<Table> {
     columns: columnsOf(names, types),
     from: () => `${ROWS} as t(${places(types.length)})`,
   };
-}
-
-function requireFooter(path: string): void {
-  const descriptor = openSync(path, "r");
-  try {
-    const { size } = fstatSync(descriptor);
-    const tail = Buffer.alloc(PARQUET_TAIL_BYTES);
-    readSync(descriptor, tail, 0, tail.length, Math.max(0, size - tail.length));
-    footerBytes(tail, size);
-  } finally {
-    closeSync(descriptor);
-  }
 }
 
 /**

@@ -1,16 +1,10 @@
-import type { TableFacts } from "./facts";
 import type { TableFormat } from "./table-format";
 
-/** What the process that reads tables can do, with what each leaves. */
-export interface TableWork {
-  measure: TableFacts;
-  preview: TablePreview;
-}
-
-/** What the server asks of that process, one at a time. */
+/** What the server asks of the process that reads tables, one at a time. */
 export interface TableRequest {
   id: number;
-  work: keyof TableWork;
+  /** For TableFacts, or for a TablePreview. */
+  work: "measure" | "preview";
   /** Absolute path of a file of this machine's. */
   path: string;
   format: TableFormat;

@@ -1,4 +1,4 @@
-import { closeSync, openSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
 const LIMITS = {
@@ -17,8 +17,9 @@ const LIMITS = {
 /** A database of nothing, that can read one file and nothing else. */
 export interface Session {
   connection: DuckDBConnection;
-  /** The file's own path. */
-  path: string;
+  sizeBytes: number;
+  /** Bytes of the file from a place on, as many as there are. */
+  read(start: number, length: number): Buffer;
   /** How SQL names the file; a parameter of its statements. */
   file: string;
   close(): void;
@@ -33,6 +34,7 @@ export async function openSession(path: string): Promise<Session> {
   const descriptor = openSync(path, "r");
   const file = `/dev/fd/${descriptor}`;
   try {
+    const { size: sizeBytes } = fstatSync(descriptor);
     const instance = await DuckDBInstance.create(":memory:", LIMITS);
     const connection = await instance.connect();
     await connection.run(`set allowed_paths = ['${file}']`);
@@ -40,7 +42,11 @@ export async function openSession(path: string): Promise<Session> {
     await connection.run("set lock_configuration = true");
     return {
       connection,
-      path,
+      sizeBytes,
+      read(start, length) {
+        const bytes = Buffer.alloc(Math.min(length, Math.max(0, sizeBytes - start)));
+        return bytes.subarray(0, readSync(descriptor, bytes, 0, bytes.length, start));
+      },
       file,
       close() {
         connection.closeSync();

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { Unavailable } from "../../core/errors";
+import { Shared } from "../shared";
 import { Unreadable } from "./unreadable";
 
 /** What a manifest says of a file. */
@@ -25,7 +26,7 @@ const PART = /\.part$/;
  * not asked for the longest go first. Processes may share it.
  */
 export class Spool {
-  private readonly downloads = new Map<string, Promise<string>>();
+  private readonly downloads = new Shared<string>();
   private readonly uses = new Map<string, number>();
   /** Of downloads under way. */
   private reserved = 0;
@@ -51,7 +52,7 @@ export class Spool {
     if (!/^[0-9a-f]{64}$/.test(name)) throw new Unreadable("the file has no SHA-256");
     this.uses.set(name, (this.uses.get(name) ?? 0) + 1);
     try {
-      return await work(await this.fetchOnce(file, read));
+      return await work(await this.downloads.do(name, () => this.fetch(file, read)));
     } finally {
       const others = (this.uses.get(name) ?? 1) - 1;
       if (others > 0) this.uses.set(name, others);
@@ -65,14 +66,6 @@ export class Spool {
   /** False for a file that is larger than all of the directory may be. */
   keeps({ size_bytes }: SpooledFile): boolean {
     return size_bytes <= this.maxBytes;
-  }
-
-  private fetchOnce(file: SpooledFile, read: () => Readable): Promise<string> {
-    const known = this.downloads.get(file.sha256);
-    if (known) return known;
-    const download = this.fetch(file, read).finally(() => this.downloads.delete(file.sha256));
-    this.downloads.set(file.sha256, download);
-    return download;
   }
 
   private async fetch(file: SpooledFile, read: () => Readable): Promise<string> {

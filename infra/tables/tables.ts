@@ -3,12 +3,13 @@ import { ForgeError } from "../../core/errors";
 import type { Config } from "../config";
 import type { Logger } from "../logger";
 import type { Part } from "../service";
+import { Shared } from "../shared";
 import type { ObjectStore } from "../store/object-store";
 import { Answers } from "./answers";
 import { TableEngine } from "./engine";
 import type { TableFacts } from "./facts";
 import { withFooter } from "./footer-file";
-import type { TablePreview, TableWork } from "./protocol";
+import type { TablePreview, TableRequest } from "./protocol";
 import { Spool, type SpooledFile } from "./spool";
 import type { TableFormat } from "./table-format";
 import { Unreadable } from "./unreadable";
@@ -45,7 +46,8 @@ export interface PreviewedTable extends StoredTable {
 export class Tables implements Part {
   readonly name = "tables";
   private readonly answers = new Answers(MAX_ANSWERS, MAX_ANSWER_BYTES);
-  private readonly underWay = new Map<string, Promise<string>>();
+  /** One reading for all that ask meanwhile. */
+  private readonly underWay = new Shared<string>();
   private readonly spool: Spool;
   private readonly directory: string;
   private readonly timeoutMs: number;
@@ -82,17 +84,9 @@ export class Tables implements Part {
   async measure(table: StoredTable, signal?: AbortSignal): Promise<TableFacts> {
     // Of parquet only the footer is read.
     const bytes = table.format === "parquet" ? 0 : table.size_bytes;
-    const timeoutMs = Math.min(
-      this.timeoutMs + Math.ceil(bytes / MIN_BYTES_PER_MS),
-      this.timeoutMs + MAX_MORE_MS,
-    );
+    const timeoutMs = this.timeoutMs + Math.min(Math.ceil(bytes / MIN_BYTES_PER_MS), MAX_MORE_MS);
     const read = (path: string) => this.read("measure", path, table, timeoutMs, signal);
-    const path = this.localPath(table.key);
-    if (path !== undefined) return await read(path);
-    // All that is asked of parquet stands in its footer.
-    if (table.format === "parquet")
-      return await withFooter(this.store, table, this.directory, read);
-    return await this.spool.use(table, () => this.store.read(table.key), read);
+    return JSON.parse(await this.withFile(table, read, "footer"));
   }
 
   /**
@@ -103,46 +97,49 @@ export class Tables implements Part {
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
     const key = JSON.stringify([table.artifactId, table.path, table.sha256]);
-    return JSON.parse(this.answers.get(key) ?? (await this.previewOnce(key, table)));
+    const known = this.answers.get(key);
+    if (known !== undefined) return JSON.parse(known);
+    const answer = await this.underWay.do(key, async () => {
+      const made = await this.readPreview(table);
+      this.answers.set(key, made);
+      return made;
+    });
+    return JSON.parse(answer);
   }
 
-  /** One reading for all that ask meanwhile. */
-  private previewOnce(key: string, table: PreviewedTable): Promise<string> {
-    const known = this.underWay.get(key);
-    if (known) return known;
-    const reading = this.readPreview(table)
-      .then((preview) => {
-        const answer = JSON.stringify(preview);
-        this.answers.set(key, answer);
-        return answer;
-      })
-      .finally(() => this.underWay.delete(key));
-    this.underWay.set(key, reading);
-    return reading;
-  }
-
-  private async readPreview(table: PreviewedTable): Promise<TablePreview> {
+  private async readPreview(table: PreviewedTable): Promise<string> {
     if (this.engineOf(table).waitingOf(table.tenant) >= MAX_WAITING_PREVIEWS) {
       const message = `at most ${MAX_WAITING_PREVIEWS} previews of a tenant's may wait; try again shortly`;
       throw new ForgeError(429, "rate_limited", message);
     }
-    const read = (path: string) => this.read("preview", path, table, this.timeoutMs);
-    const path = this.localPath(table.key);
-    if (path !== undefined) return await read(path);
-    if (!this.spool.keeps(table)) {
+    if (this.store.localPath === undefined && !this.spool.keeps(table)) {
       const message = `the file is larger than ${this.spool.maxBytes} bytes, the most that a preview may fetch`;
       throw new ForgeError(422, "preview_too_large", message);
+    }
+    return await this.withFile(table, (path) => this.read("preview", path, table, this.timeoutMs));
+  }
+
+  /** @param needs of parquet, all of it or its footer only. */
+  private async withFile(
+    table: StoredTable,
+    read: (path: string) => Promise<string>,
+    needs: "all" | "footer" = "all",
+  ): Promise<string> {
+    const path = this.localPath(table.key);
+    if (path !== undefined) return await read(path);
+    if (needs === "footer" && table.format === "parquet") {
+      return await withFooter(this.store, table, this.directory, read);
     }
     return await this.spool.use(table, () => this.store.read(table.key), read);
   }
 
-  private read<Work extends keyof TableWork>(
-    work: Work,
+  private read(
+    work: TableRequest["work"],
     path: string,
     table: StoredTable,
     timeoutMs: number,
     signal?: AbortSignal,
-  ): Promise<TableWork[Work]> {
+  ): Promise<string> {
     const { tenant, format } = table;
     return this.engineOf(table).read({ work, path, format, tenant, timeoutMs, signal });
   }

@@ -1,4 +1,3 @@
-import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { migrate } from "../../infra/database/migrate";
 import { execute } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
+import { verifyAudit } from "../support/forge-server";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
 
@@ -35,17 +35,6 @@ interface Entry {
 
 const entriesOf = async (api = forge.admin): Promise<Entry[]> =>
   (await api.get<{ entries: Entry[] }>("/api/audit?limit=200")).entries;
-
-/** What `forge-server audit verify` says, and its exit code. */
-function verify(...args: string[]): Promise<{ code: number; out: string }> {
-  const program = join(checkoutRoot(), "dist/bin/forge-server.js");
-  const env = { ...process.env, FORGE_DATABASE_URL: forge.ctx.config.database.url };
-  return new Promise((resolve) => {
-    execFile(process.execPath, [program, "audit", "verify", ...args], { env }, (error, out) => {
-      resolve({ code: error ? Number(error.code) : 0, out });
-    });
-  });
-}
 
 test("what a tenant does to keys, workers, artifacts, rules and steps is told, with by whom", async () => {
   const ann = await createTenant(forge, "audited");
@@ -102,7 +91,7 @@ test("entries made at once are one chain, and verify says so", async () => {
   const entries = await entriesOf();
   expect(entries[0]?.entry_id).toBe(before + 30);
   expect(new Set(entries.map(({ hash }) => hash)).size).toBe(entries.length);
-  const { code, out } = await verify("--expect", entries[5]?.hash ?? "");
+  const { code, stdout: out } = await verifyAudit(forge, "--expect", entries[5]?.hash ?? "");
   expect([code, out]).toEqual([0, expect.stringMatching(/entries, 0 broken; the last: /)]);
   expect(out).toContain(entries[0]?.hash);
 });
@@ -128,18 +117,18 @@ test("an entry is neither changed nor removed; what is, behind the database's ba
     "update audit_entries set created_by = 'mallory' where entry_id = $1",
     third?.entry_id,
   );
-  const changed = await verify();
-  expect([changed.code, changed.out]).toEqual([
+  const changed = await verifyAudit(forge);
+  expect([changed.code, changed.stdout]).toEqual([
     1,
     expect.stringContaining(`entry ${third?.entry_id} was changed`),
   ]);
   await tamper("delete from audit_entries where entry_id = $1", third?.entry_id);
-  const removed = await verify();
-  expect([removed.code, removed.out]).toEqual([1, expect.stringContaining("does not follow")]);
+  const removed = await verifyAudit(forge);
+  expect([removed.code, removed.stdout]).toEqual([1, expect.stringContaining("does not follow")]);
   // What is taken off the end shows against a hash that was noted elsewhere.
   await tamper("delete from audit_entries where entry_id = $1", last?.entry_id);
-  const cut = await verify("--expect", last?.hash ?? "");
-  expect([cut.code, cut.out]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);
+  const cut = await verifyAudit(forge, "--expect", last?.hash ?? "");
+  expect([cut.code, cut.stdout]).toEqual([1, expect.stringContaining(`no entry has the hash`)]);
 });
 
 test("entries of a release without hashes are chained when the database is brought up to date", async () => {

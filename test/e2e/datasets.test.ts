@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { parquetOf, varint } from "../support/parquet-bytes";
 
 let forge: Forge;
 
@@ -44,23 +45,16 @@ async function upload(
 }
 
 /** A parquet file of nothing but a footer, whose schema's elements claim so many children each. */
-function parquetOf(children: number[]): Buffer {
-  const varint = (value: number): number[] => {
-    const bytes: number[] = [];
-    // Thrift's zigzag.
-    let rest = value >= 0 ? value * 2 : -value * 2 - 1;
-    for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
-    return [...bytes, rest];
-  };
-  const element = (count: number): number[] => [0x48, 1, 0x61, 0x15, ...varint(count), 0];
-  const footer = Buffer.from([
-    ...[0x15, 2, 0x19, (children.length << 4) | 0x0c],
-    ...children.flatMap(element),
-    ...[0x16, 2, 0x19, 0x0c, 0],
-  ]);
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(footer.length);
-  return Buffer.concat([Buffer.from("PAR1"), footer, length, Buffer.from("PAR1")]);
+function claiming(children: number[]): Buffer {
+  const zigzag = (value: number): number => (value >= 0 ? value * 2 : -value * 2 - 1);
+  const element = (count: number): number[] => [0x48, 1, 0x61, 0x15, ...varint(zigzag(count)), 0];
+  return parquetOf(
+    Buffer.from([
+      ...[0x15, 2, 0x19, (children.length << 4) | 0x0c],
+      ...children.flatMap(element),
+      ...[0x16, 2, 0x19, 0x0c, 0],
+    ]),
+  );
 }
 
 const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
@@ -167,7 +161,7 @@ test.each([
   ["fewer than no children", [1, -5]],
 ])("parquet that claims %s is refused at once", async (_what, children) => {
   const began = performance.now();
-  const answer = await upload(parquetOf(children), "application/vnd.apache.parquet");
+  const answer = await upload(claiming(children), "application/vnd.apache.parquet");
   expect(answer.status).toBe(400);
   expect(performance.now() - began).toBeLessThan(2_000);
 });

@@ -26,6 +26,10 @@ async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   });
 }
 
+/** `audit verify`: what is broken, and where the log ends. */
+export const verifyAudit = (forge: Forge, ...more: string[]): Promise<Ended> =>
+  runForgeServer(forge, "audit", "verify", ...more);
+
 /** `billing recompute --check`: the records it saw, and its last word. */
 export const recomputeBills = (forge: Forge, ...more: string[]): Promise<Ended> =>
   runForgeServer(forge, "billing", "recompute", "--check", ...more);

@@ -1,4 +1,5 @@
 import type { TableFormat } from "../../infra/tables/table-format";
+import { parquetOf, varint } from "./parquet-bytes";
 
 /** A table that is made to hurt whoever reads it. */
 export interface HostileFile {
@@ -6,21 +7,6 @@ export interface HostileFile {
   format: TableFormat;
   /** Made when it is wanted: some are large. */
   bytes(): Buffer;
-}
-
-/** An unsigned LEB128, as Thrift's compact protocol has them. */
-function varint(value: number): number[] {
-  const bytes: number[] = [];
-  let rest = value;
-  for (; rest > 127; rest = Math.floor(rest / 128)) bytes.push((rest % 128) | 0x80);
-  return [...bytes, rest];
-}
-
-/** A parquet file that is nothing but a footer. */
-function parquetOf(footer: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeUInt32LE(footer.length);
-  return Buffer.concat([Buffer.from("PAR1"), footer, length, Buffer.from("PAR1")]);
 }
 
 /** Field 2 of the footer, the schema: so many elements called "a", of no children. */
