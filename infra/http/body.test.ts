@@ -50,8 +50,9 @@ test("what needs no second look is told from what does", () => {
     fc.property(fc.dictionary(fc.string(), value), fc.boolean(), (object, twice) => {
       const text = JSON.stringify(object);
       const [name] = Object.keys(object);
-      if (name === undefined || Object.hasOwn(object, "__proto__")) return;
-      if (text.includes("\\")) return;
+      if (name === undefined || text.includes("\\")) return;
+      // Refused wherever it stands, as the table above has it.
+      if (text.includes('"__proto__":')) return;
       // Not the object itself: JSON has no -0.
       if (!twice) return void expect(read(text)).toEqual(JSON.parse(text));
       const member = `${JSON.stringify(name)} : 1`;

@@ -6,6 +6,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { pathsBelow } from "../support/paths-below";
 import { createTenant } from "../support/tenants";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
@@ -316,12 +317,12 @@ describe("an upload", () => {
     ".",
   ])("to %s is refused, and writes nothing", async (path) => {
     const job = await begin();
-    const stored = (): unknown[] => readdirSync(forge.stack.storeDir, { recursive: true });
-    const before = stored();
+    const before = pathsBelow(forge.stack.storeDir);
     const answer = await put(job, path, "x");
     expect([400, 404]).toContain(answer.status);
     // The sweep may have removed something meanwhile.
-    expect(stored().filter((name) => !before.includes(name))).toEqual([]);
+    const after = pathsBelow(forge.stack.storeDir);
+    expect(after.filter((name) => !before.includes(name))).toEqual([]);
     await finish(job);
   });
 

@@ -1,7 +1,8 @@
-import { lstatSync, readdirSync } from "node:fs";
+import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { pathsBelow } from "../support/paths-below";
 
 let forge: Forge;
 let formerMask: number;
@@ -19,9 +20,9 @@ afterAll(async () => {
 
 /** Files and folders below this one that others than their owner may read, write or enter. */
 function openTo(folder: string): string[] {
-  return readdirSync(folder, { recursive: true }).flatMap((name) => {
-    const path = join(folder, String(name));
-    return (lstatSync(path).mode & 0o077) === 0 ? [] : [path];
+  return pathsBelow(folder).filter((name) => {
+    const found = lstatSync(join(folder, name), { throwIfNoEntry: false });
+    return found !== undefined && (found.mode & 0o077) !== 0;
   });
 }
 
@@ -39,8 +40,7 @@ test("whatever the umask is, what the server makes is its user's alone", async (
   await worker.upload(job, "scored.jsonl", '{"a":1}\n');
   await worker.complete(job);
   await untilEnded(forge.user, job_id);
-  const made = readdirSync(forge.stack.storeDir, { recursive: true });
-  expect(made.length).toBeGreaterThan(5);
+  expect(pathsBelow(forge.stack.storeDir).length).toBeGreaterThan(5);
   expect(openTo(forge.stack.storeDir)).toEqual([]);
   await forge.settle();
 });
