@@ -75,7 +75,7 @@ export class Scheduler implements Part {
 
   private async pass(): Promise<void> {
     for (;;) {
-      const pairs = await matchOnce(this.ctx.pool);
+      const pairs = await matchOnce(this.ctx.pool, this.ctx.config.fleet.rankedTenants);
       if (pairs.length === 0) return;
       const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);

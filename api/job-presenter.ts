@@ -46,6 +46,7 @@ export class JobPresenter {
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
     const { fleet, queue } = await this.look();
+    const { rankedTenants } = this.ctx.config.fleet;
     const reasons = new Map<string, PendingReason>();
     for (const [n, job] of waiting.entries()) {
       // A page of them takes a while in a large fleet, whose heartbeats must not wait for it.
@@ -54,7 +55,7 @@ export class JobPresenter {
       const reason =
         queuedAt === undefined
           ? betweenAttempts(job.attempts)
-          : explainPending(wantsOf(job, queuedAt), fleet, queue);
+          : explainPending(wantsOf(job, queuedAt), fleet, queue, rankedTenants);
       reasons.set(job.job_id, reason);
     }
     return reasons;

@@ -70,17 +70,50 @@ test("no worker stays idle while a job that fits it waits", () => {
   });
 });
 
-test("no job is passed over for a later one of its tenant, nor for one of lower priority", () => {
+test("no job is passed over for one of its tenant that is later or of lower priority", () => {
   everyCase((queue, _fleet, pairs) => {
     const waiting = queue.filter((job) => !pairs.some(([assigned]) => assigned === job));
     for (const [job, worker] of pairs) {
-      for (const passedOver of waiting.filter((each) => mayRun(each, worker))) {
+      const own = waiting.filter(({ userId }) => userId === job.userId);
+      for (const passedOver of own.filter((each) => mayRun(each, worker))) {
         expect(passedOver.priority).toBeLessThanOrEqual(job.priority);
-        if (passedOver.userId !== job.userId || passedOver.priority < job.priority) continue;
+        if (passedOver.priority < job.priority) continue;
         expect(passedOver.queuedAt).toBeGreaterThanOrEqual(job.queuedAt);
       }
     }
   });
+});
+
+test("whatever priority a tenant gives its jobs, others get as many shared workers as before", () => {
+  const raised = fc.constantFrom("ann", "bob");
+  fc.assert(
+    fc.property(
+      queues,
+      fleets,
+      raised,
+      fc.integer({ min: 2, max: 100 }),
+      (queue, fleet, who, by) => {
+        const usual = queue.map((job) => ({ ...job, priority: 0, avoid: [] }));
+        const pushed = usual.map((job) => (job.userId === who ? { ...job, priority: by } : job));
+        expect(matchQueue(pushed, fleet)).toEqual(matchQueue(usual, fleet));
+      },
+    ),
+  );
+});
+
+test("where the operator lets it count, a tenant's priority goes before others' jobs", () => {
+  const any = { jobType: "audit" as const, gpuCount: 0, gpuTokens: [], memoryGb: 0, tags: [] };
+  const queue = ["ann", "bob"].map((userId, n): QueuedJob => {
+    return { ...any, avoid: [], jobId: `job_${n}`, userId, priority: n, queuedAt: n };
+  });
+  const fleet = [{ ...any, ...OPEN, workerId: "w" }];
+  const first = (ranked: string[]) => matchQueue(queue, fleet, [], ranked)[0]?.jobId;
+  expect([first([]), first(["ann"]), first(["bob"]), first(["*"])]).toEqual([
+    "job_0",
+    "job_0",
+    "job_1",
+    "job_1",
+  ]);
 });
 
 test("tenants that ask for all of the shared workers get as many as each other", () => {

@@ -26,12 +26,23 @@ export interface Assignment {
   workerId: string;
 }
 
+/** Tenants whose priorities count against other tenants' on shared workers; `*` stands for all. */
+export type RankedTenants = readonly string[];
+
+/** What a job's priority counts against jobs of other tenants. */
+export const rankOf = (
+  { userId, priority }: Pick<QueuedJob, "userId" | "priority">,
+  ranked: RankedTenants,
+): number => (ranked.includes(userId) || ranked.includes("*") ? priority : 0);
+
 /**
  * The scheduling rules as a pure model; infra/database/matching.ts says the same in SQL.
  *
  * Idle workers choose, the least capable first, so that a CPU job does not sit on the only GPU while a
- * CPU is idle. Each takes the first job that it fits: by priority; then, if the worker is shared, of the
- * tenant that holds the fewest shared workers as capable as it or more; then by age.
+ * CPU is idle. Of each tenant the first job that fits is the one of the highest priority, then the oldest.
+ * Of these the worker takes that of the highest rank (0, unless the operator lets the tenant's priorities
+ * count against others'); then, if it is shared, of the tenant that holds the fewest shared workers as
+ * capable as it or more; then the oldest.
  *
  * So a large job is never starved by small ones of its priority: within its tenant it is overtaken by
  * older jobs only, and by other tenants only while these hold less of what it waits for. What its tenant
@@ -41,6 +52,7 @@ export function matchQueue(
   queue: QueuedJob[],
   idle: FleetWorker[],
   held: Holding[] = [],
+  ranked: RankedTenants = [],
 ): Assignment[] {
   const inOrder = [...idle].sort(
     (a, b) =>
@@ -53,15 +65,17 @@ export function matchQueue(
   const waiting = new Set(queue);
   const assignments: Assignment[] = [];
   for (const worker of inOrder) {
-    const [job] = [...waiting]
-      .filter((each) => mayRun(each, worker))
-      .sort(
-        (a, b) =>
-          b.priority - a.priority ||
-          sharesHeld(a.userId, worker, holdings) - sharesHeld(b.userId, worker, holdings) ||
-          a.queuedAt - b.queuedAt ||
-          compareText(a.jobId, b.jobId),
-      );
+    const first = new Map<string, QueuedJob>();
+    for (const job of waiting) {
+      const other = first.get(job.userId);
+      if (mayRun(job, worker) && (!other || compareOwn(job, other) < 0)) first.set(job.userId, job);
+    }
+    const [job] = [...first.values()].sort(
+      (a, b) =>
+        rankOf(b, ranked) - rankOf(a, ranked) ||
+        sharesHeld(a.userId, worker, holdings) - sharesHeld(b.userId, worker, holdings) ||
+        compareAge(a, b),
+    );
     if (!job) continue;
     waiting.delete(job);
     if (worker.shared) holdings.push({ ...worker, userId: job.userId });
@@ -93,6 +107,18 @@ export const sharesHeld = (
       holding.gpuCount >= than.gpuCount &&
       holding.memoryGb >= than.memoryGb,
   ).length;
+
+type Aged = Pick<QueuedJob, "jobId" | "queuedAt">;
+
+/** Older first. */
+export const compareAge = (a: Aged, b: Aged): number =>
+  a.queuedAt - b.queuedAt || compareText(a.jobId, b.jobId);
+
+/** The order of one tenant's own jobs. */
+export const compareOwn = (
+  a: Aged & Pick<QueuedJob, "priority">,
+  b: Aged & Pick<QueuedJob, "priority">,
+): number => b.priority - a.priority || compareAge(a, b);
 
 /** By code point, as Postgres orders text under collation "C". */
 function compareText(a: string, b: string): number {

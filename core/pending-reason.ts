@@ -1,4 +1,14 @@
-import { type FleetWorker, type Holding, mayRun, serves, sharesHeld } from "./matching";
+import {
+  compareAge,
+  compareOwn,
+  type FleetWorker,
+  type Holding,
+  mayRun,
+  type RankedTenants,
+  rankOf,
+  serves,
+  sharesHeld,
+} from "./matching";
 import { fits, type Requirements, shapeOf } from "./requirements";
 import type { WorkerStatus } from "./states";
 
@@ -54,6 +64,7 @@ export function explainPending(
   job: WaitingJob,
   fleet: FleetMember[],
   queue: QueuedShape[],
+  ranked: RankedTenants = [],
 ): PendingReason {
   const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
@@ -77,7 +88,7 @@ export function explainPending(
     const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
     return reason("no_worker_available", `idle, but not asking for work: ${which}${others}`);
   }
-  const { position, overtaken } = place(job, working, fleet, queue);
+  const { position, overtaken } = place(job, working, fleet, queue, ranked);
   const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
   if (overtaken > 0) {
     const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
@@ -183,10 +194,11 @@ function place(
   wanted: FleetMember[],
   fleet: FleetMember[],
   queue: QueuedShape[],
+  ranked: RankedTenants,
 ): { position: number | null; overtaken: number } {
-  const isEarlier = (other: QueuedShape["jobs"][number]): boolean =>
-    other.queuedAt < job.queuedAt || (other.queuedAt === job.queuedAt && other.jobId < job.jobId);
+  const isEarlier = (other: QueuedShape["jobs"][number]): boolean => compareAge(other, job) < 0;
   const rivals = new Map<string, QueuedShape["jobs"]>();
+  const rank = rankOf(job, ranked);
   let higher = 0;
   for (const shape of queue) {
     if (!wanted.some((worker) => mayRun(shape, worker))) continue;
@@ -195,11 +207,15 @@ function place(
       return { position: null, overtaken: 0 };
     }
     const others = shape.jobs.filter(({ jobId }) => jobId !== job.jobId);
-    higher += others.filter(({ priority }) => priority > job.priority).length;
-    const equals = others.filter(({ priority }) => priority === job.priority);
+    const rankOfOther = ({ priority }: { priority: number }): number =>
+      rankOf({ userId: shape.userId, priority }, ranked);
+    const isOwnTenant = shape.userId === job.userId;
+    if (!isOwnTenant) higher += others.filter((other) => rankOfOther(other) > rank).length;
+    const equals = isOwnTenant ? others : others.filter((other) => rankOfOther(other) === rank);
     rivals.set(shape.userId, [...(rivals.get(shape.userId) ?? []), ...equals]);
   }
-  const own = (rivals.get(job.userId) ?? []).filter(isEarlier).length;
+  for (const jobs of rivals.values()) jobs.sort(compareOwn);
+  const own = (rivals.get(job.userId) ?? []).filter((other) => compareOwn(other, job) < 0).length;
   const holdings = fleet.flatMap((worker): Holding[] =>
     worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
   );
@@ -213,10 +229,11 @@ function place(
     if (userId === job.userId) continue;
     // Their n-th goes before ours while they hold fewer by then, or as many and it is older.
     const turns = held(job.userId) + own - held(userId);
-    const earlier = jobs.filter(isEarlier).length;
     const before = Math.max(0, Math.min(jobs.length, turns));
-    ahead += before + (turns >= 0 && earlier > before ? 1 : 0);
-    if (held(userId) < held(job.userId) && earlier < jobs.length) overtaken = held(job.userId);
+    const next = turns >= 0 ? jobs[turns] : undefined;
+    ahead += before + (next && isEarlier(next) ? 1 : 0);
+    const isYounger = jobs.some((other) => !isEarlier(other));
+    if (held(userId) < held(job.userId) && isYounger) overtaken = held(job.userId);
   }
   return { position: ahead + 1, overtaken };
 }

@@ -27,11 +27,12 @@ export const environmentJson = json.pipe(
   z.record(z.string().regex(/^[A-Z][A-Z0-9_]*$/), z.string().regex(/^[^\x00-\x1f]*$/)),
 );
 
-export const networksOf = (given = ""): string[] =>
+/** The parts of a comma-separated list. */
+export const listOf = (given = ""): string[] =>
   given
     .split(",")
-    .map((network) => network.trim())
-    .filter((network) => network !== "");
+    .map((part) => part.trim())
+    .filter((part) => part !== "");
 
 /** Networks, comma-separated; what is none is refused by name. */
 export function readAddressPolicy(
@@ -40,7 +41,7 @@ export function readAddressPolicy(
   refused?: string[],
 ): AddressPolicy {
   try {
-    return new AddressPolicy(networksOf(given), refused);
+    return new AddressPolicy(listOf(given), refused);
   } catch (error) {
     context.issues.push({ code: "custom", message: (error as Error).message, input: given });
     return z.NEVER;

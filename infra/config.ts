@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
-import { networksOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
+import { listOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
 import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
 import { STORE_VARIABLES, storeOf } from "./store-config";
@@ -60,6 +60,12 @@ const variables = {
     .optional()
     .describe("where machines that are set up over SSH reach this API"),
   ...BOOTSTRAP_VARIABLES,
+  FORGE_RANKED_TENANTS: z
+    .string()
+    .optional()
+    .describe(
+      "tenants whose priorities count against other tenants' on shared workers, comma-separated; * for all",
+    ),
   FORGE_JOB_POLICY: policyJson.describe(
     'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
       '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
@@ -135,11 +141,8 @@ const schema = z.object(variables).transform((env, context) => ({
     requestTimeoutS: env.FORGE_REQUEST_TIMEOUT_S,
     maxPollS: env.FORGE_MAX_POLL_S,
     maxStreamS: env.FORGE_MAX_STREAM_S,
-    trustedProxies: networksOf(env.FORGE_TRUSTED_PROXIES),
-    corsOrigins: (env.FORGE_CORS_ORIGINS ?? "")
-      .split(",")
-      .map((origin) => origin.trim())
-      .filter((origin) => origin !== ""),
+    trustedProxies: listOf(env.FORGE_TRUSTED_PROXIES),
+    corsOrigins: listOf(env.FORGE_CORS_ORIGINS),
   },
   limits: limitsOf(env),
   database: {
@@ -163,6 +166,7 @@ const schema = z.object(variables).transform((env, context) => ({
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
     assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
     deafAfterS: env.FORGE_DEAF_AFTER_S,
+    rankedTenants: listOf(env.FORGE_RANKED_TENANTS),
   },
   jobs: {
     timeoutS: env.FORGE_JOB_TIMEOUT_S,

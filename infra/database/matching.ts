@@ -1,4 +1,5 @@
 import type pg from "pg";
+import type { RankedTenants } from "../../core/matching";
 import { all, maybeOne, type Queryable } from "./pool";
 import { transaction } from "./transaction";
 
@@ -93,7 +94,11 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
          g.given_gpus || w.gpu_count, g.given_gb || w.gpu_memory_gb
   from greedy g join useful w on w.place = g.place + 1
   left join lateral (
-    select q.* from queue q
+    select q.* from (
+      select distinct on (q.user_id) q.*,
+             case when $1::text[] && array[q.user_id, '*'] then q.priority else 0 end as rank
+      from queue q where ${FITS} and q.job_id <> all (array_remove(g.tried, null))
+      order by q.user_id, q.priority desc, q.queued_at, q.job_id collate "C") q
     join (
       select t.user_id, case when w.shared then (
           select coalesce(sum(n), 0) from held h where h.user_id = t.user_id
@@ -103,8 +108,7 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
           where u = t.user_id and gpus >= w.gpu_count and gb >= w.gpu_memory_gb
         ) end as n
       from tenants t) share using (user_id)
-    where ${FITS} and q.job_id <> all (array_remove(g.tried, null))
-    order by q.priority desc, share.n, q.queued_at, q.job_id collate "C" limit 1) q on true),
+    order by q.rank desc, share.n, q.queued_at, q.job_id collate "C" limit 1) q on true),
 pairs as materialized (
   select job_id, attempt, worker_id, shared_for from greedy where worker_id is not null),
 locked_jobs as materialized (
@@ -135,8 +139,8 @@ select job_id, attempt, worker_id from locked`;
 const BEGIN = `set local synchronous_commit = off; select pg_advisory_xact_lock(${MATCHER_LOCK})`;
 
 /** One pass of the scheduler. */
-export async function matchOnce(pool: pg.Pool): Promise<MatchedPair[]> {
-  return await transaction(pool, (db) => all<MatchedPair>(db, MATCH), { begin: BEGIN });
+export async function matchOnce(pool: pg.Pool, ranked: RankedTenants): Promise<MatchedPair[]> {
+  return await transaction(pool, (db) => all<MatchedPair>(db, MATCH, [ranked]), { begin: BEGIN });
 }
 
 /** Whether anything waits for a worker: one glance, where a pass is a transaction under a lock. */

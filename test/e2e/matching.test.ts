@@ -133,21 +133,26 @@ async function occupy(fleet: Fleet): Promise<Holding[]> {
   return busy.map((each) => ({ ...each, userId: each.serves ?? "" }));
 }
 
+const rankings = fc.constantFrom([], [], ["ann"], ["ann", "bob"], ["*"]);
+
 test("on random fleets and queues, passes assign what the model says", async () => {
   await fc.assert(
-    fc.asyncProperty(queues, fleets, async (queue, fleet) => {
+    fc.asyncProperty(queues, fleets, rankings, async (queue, fleet, ranked) => {
       await fill([], fleet);
       const held = await occupy(fleet);
       await submit(queue);
       const pairs = [];
       for (;;) {
-        const pass = await matchOnce(forge.ctx.pool);
+        const pass = await matchOnce(forge.ctx.pool, ranked);
         if (pass.length === 0) break;
         pairs.push(...pass);
       }
       const assigned = pairs.map((pair) => [pair.job_id, pair.worker_id]).sort();
       const idle = fleet.filter((each) => !(each.shared && each.serves));
-      const expected = matchQueue(queue, idle, held).map((pair) => [pair.jobId, pair.workerId]);
+      const expected = matchQueue(queue, idle, held, ranked).map((pair) => [
+        pair.jobId,
+        pair.workerId,
+      ]);
       expect(assigned).toEqual(expected.sort());
     }),
     { numRuns: 1_000 },
@@ -173,9 +178,9 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
     tenants: null,
   }));
   await fill(queue, fleet.slice(0, 1));
-  expect(await matchOnce(forge.ctx.pool)).toHaveLength(1);
+  expect(await matchOnce(forge.ctx.pool, [])).toHaveLength(1);
   await execute(forge.ctx.pool, "update workers set status = 'idle'");
-  expect(await matchOnce(forge.ctx.pool)).toEqual([]);
+  expect(await matchOnce(forge.ctx.pool, [])).toEqual([]);
   await execute(
     forge.ctx.pool,
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
@@ -183,7 +188,7 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
      select 'b', user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, 'idle', available_until
      from workers where worker_id = 'a'`,
   );
-  expect(await matchOnce(forge.ctx.pool)).toMatchObject([{ job_id: "job_2", worker_id: "b" }]);
+  expect(await matchOnce(forge.ctx.pool, [])).toMatchObject([{ job_id: "job_2", worker_id: "b" }]);
 });
 
 test("fifty matchers at once break no rule: tenancy, capability, one job a worker, one worker a job", async () => {
@@ -216,7 +221,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   const options = { connectionString: forge.databaseUrl, max: 50, timeoutMs: 20_000 };
   const pool = createPool(options, forge.ctx.logger);
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
-  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool)));
+  const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool, [])));
   await pool.end();
   const pairs = passes.flat();
   expect(pairs.length).toBeGreaterThan(50);
@@ -227,7 +232,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     const worker = fleet.find((each) => each.workerId === worker_id);
     expect(job && worker && mayRun(job, worker)).toBe(true);
   }
-  expect(await matchOnce(forge.ctx.pool)).toEqual([]);
+  expect(await matchOnce(forge.ctx.pool, [])).toEqual([]);
   // Nobody is left waiting for somebody idle.
   const waiting = queue.filter((job) => !pairs.some((pair) => pair.job_id === job.jobId));
   const idle = fleet.filter((worker) => !pairs.some((pair) => pair.worker_id === worker.workerId));
