@@ -1,8 +1,10 @@
 import { billingRecordKey } from "../core/artifacts";
 import { unbilledHours, usageOfLine } from "../core/billing/line";
 import { type MeteredAttempt, meterAttempt } from "../core/billing/metering";
+import { boundsOf } from "../core/billing/plausible";
 import { priceJob } from "../core/billing/pricing";
 import { metricsOf, portionsOf, presentBillingRecord } from "../core/billing/record";
+import { findRows } from "../infra/billing/estimate-job";
 import type { Context } from "../infra/context";
 import {
   type BillableRow,
@@ -27,7 +29,7 @@ export async function billJob(
   storedBytes: number,
 ): Promise<BillingRow> {
   const billable = await requireBillable(ctx, input);
-  await insertRecord(ctx, input, billable, meter(ctx, billable), storedBytes);
+  await insertRecord(ctx, input, billable, await meter(ctx, billable), storedBytes);
   return await requireRecord(ctx, input.jobId);
 }
 
@@ -38,7 +40,7 @@ export async function billJob(
 export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
   if (!billable || billable.attempts.length === 0) return;
-  const attempts = meter(ctx, billable);
+  const attempts = await meter(ctx, billable);
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
@@ -64,12 +66,15 @@ async function requireBillable(ctx: Context, input: AttemptInput): Promise<Billa
   return billable;
 }
 
-function meter({ config }: Context, billable: BillableRow): MeteredAttempt[] {
-  const { outcomes } = config.billing;
+async function meter(ctx: Context, billable: BillableRow): Promise<MeteredAttempt[]> {
+  const { outcomes } = ctx.config.billing;
+  const { user_id: userId, job_type: type, payload } = billable;
+  const rows = await findRows(ctx, userId, payload);
   return billable.attempts.map((facts) => {
     const counts = facts.outcome === "completed" || outcomes.has(facts.outcome);
     const usage = facts.usage && { ...facts.usage, deployment_lifetime_days: 0 };
-    return meterAttempt({ ...facts, usage }, counts && !billable.is_placement);
+    const bounds = boundsOf({ type, payload, rows, seconds: facts.seconds });
+    return meterAttempt({ ...facts, usage }, counts && !billable.is_placement, bounds);
   });
 }
 

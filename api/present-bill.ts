@@ -11,7 +11,8 @@ const flags = z
   .array(z.string())
   .describe(
     "`gpu_hours_over_measured`: the worker reported more than was measured, which is billed; " +
-      "`gpu_hours_not_reported`: what was measured is billed",
+      "`gpu_hours_not_reported`: what was measured is billed; `usage_over_plausible`: tokens, rows or " +
+      "samples are billed up to what the job's payload, dataset and time make plausible",
   );
 
 export const recordSchema = z
@@ -38,6 +39,7 @@ export const recordSchema = z
         gpu_hours_measured: z.number(),
         gpu_hours_reported: z.number().nullable(),
         flags,
+        reported: numbers.optional().describe("numbers that were cut, as the worker told them"),
       }),
     ),
     created_at: timestamp,

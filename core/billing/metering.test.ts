@@ -8,12 +8,15 @@ import { compareRecord } from "./recompute";
 import { metricsOf, portionsOf } from "./record";
 import { NO_USAGE, readUsage, readUsageLeniently } from "./usage";
 
+const NO_BOUNDS = { tokens: 1e15, rows: 1e15, samples: 1e15 };
+
 const facts = (measured: number, reported: number | null): AttemptFacts => ({
   attempt: 1,
   outcome: "completed",
   worker_id: "w",
   gpu_tokens: ["h100"],
   gpu_hours_measured: measured,
+  seconds: 1,
   usage: { ...NO_USAGE, gpu_hours: reported },
 });
 
@@ -28,7 +31,7 @@ test.each([
 ])(
   "of %d hours measured and %s reported %d are billed, flagged %j",
   (measured, told, billed, flags) => {
-    const metered = meterAttempt(facts(measured, told), true);
+    const metered = meterAttempt(facts(measured, told), true, NO_BOUNDS);
     expect([metered.usage.gpu_hours, metered.flags]).toEqual([billed, flags]);
     expect([metered.gpu_hours_measured, metered.gpu_hours_reported]).toEqual([measured, told]);
   },
@@ -92,6 +95,7 @@ test("a record computed again from what it keeps is the same; any other number i
             {
               ...{ attempt: at + 1, outcome: one.outcome, worker_id: "w", gpu_tokens: one.gpu },
               gpu_hours_measured: one.measured,
+              seconds: 1,
               usage: {
                 gpu_hours: one.reported,
                 tokens_generated: one.tokens,
@@ -100,6 +104,7 @@ test("a record computed again from what it keeps is the same; any other number i
               },
             },
             one.billed,
+            NO_BOUNDS,
           ),
         );
         const metrics = {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { JOB_TYPES } from "../job-types";
 import { meterAttempt } from "./metering";
+import { boundsOf } from "./plausible";
 import { priceJob } from "./pricing";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD } from "./rate-card";
 import { compareRecord } from "./recompute";
@@ -34,9 +35,11 @@ test("whatever a worker may report, its record is computed again without a diffe
               worker_id: "w",
               gpu_tokens: [],
               gpu_hours_measured: measured,
+              seconds: 1,
               usage: readUsage(told, {}),
             },
             true,
+            boundsOf({ type, payload: { size: 10 }, rows: null, seconds: 1 }),
           ),
         );
         const metrics = metricsOf(attempts, 0);

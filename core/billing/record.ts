@@ -102,6 +102,7 @@ function presentAttempt(metered: MeteredAttempt): Record<string, unknown> {
     gpu_hours_measured: metered.gpu_hours_measured,
     gpu_hours_reported: metered.gpu_hours_reported,
     flags: metered.flags,
+    ...(metered.reported ? { reported: metered.reported } : {}),
   };
 }
 

@@ -16,13 +16,13 @@ export async function estimateSubmission(
   ctx: Context,
   userId: string,
   type: JobType,
-  { payload, params, resources }: Submission,
+  { payload, resources }: Submission,
   card: RateCard,
 ): Promise<Estimate> {
   const { gpuCount, gpuTokens } = requirementsOf(type, resources, ctx.config.jobs.policy);
   const { now, end } = monthBounds(undefined, await readClock(ctx.pool));
   const history = await readUsageHistory(ctx.pool, userId, type);
-  const rows = await findRows(ctx, userId, payload, params);
+  const rows = await findRows(ctx, userId, payload);
   return estimateJob({
     type,
     payload,
@@ -36,15 +36,15 @@ export async function estimateSubmission(
   });
 }
 
-/** Of the dataset that it reads, where that is the tenant's own. */
-async function findRows(
-  { pool, config }: Context,
+/** Of the dataset that a job reads, where that is the tenant's own. */
+export async function findRows(
+  { pool, config }: Pick<Context, "pool" | "config">,
   userId: string,
   { dataset_id, dataset_uri }: Record<string, unknown>,
-  params: Record<string, unknown>,
 ): Promise<number | null> {
-  const ids = idsIn(referencesOf({ dataset_id, dataset_uri }, params, ownStoreOf(config.store)));
+  const ids = idsIn(referencesOf({ dataset_id, dataset_uri }, {}, ownStoreOf(config.store)));
   const [dataset] = await findOwnArtifacts(pool, userId, ids);
-  const { num_rows: rows } = (dataset?.manifest ?? {}) as { num_rows?: unknown };
-  return typeof rows === "number" ? rows : null;
+  const facts = (dataset?.manifest ?? {}) as { num_rows?: unknown; verified?: unknown };
+  // A number that only a worker has told bounds nothing.
+  return typeof facts.num_rows === "number" && facts.verified !== false ? facts.num_rows : null;
 }

@@ -21,6 +21,7 @@ const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} en
 export interface BillableRow {
   user_id: string;
   job_type: JobType;
+  payload: Record<string, unknown>;
   rate_card: RateCard;
   /** Those that a worker had, up to the one that ended the job. */
   attempts: AttemptFacts[];
@@ -37,12 +38,13 @@ export async function findBillable(
 ): Promise<BillableRow | undefined> {
   return await maybeOne<BillableRow>(
     db,
-    `select j.user_id, j.job_type, j.rate_card, j.deployment_id is not null as is_placement,
+    `select j.user_id, j.job_type, j.payload, j.rate_card, j.deployment_id is not null as is_placement,
             j.job_type = 'deploy' and j.deployment_id is null and last.outcome = 'completed' as accrues,
             (select coalesce(jsonb_agg(jsonb_build_object(
                'attempt', a.attempt, 'outcome', a.outcome, 'worker_id', a.worker_id,
                'gpu_tokens', coalesce(a.gpu_tokens, w.gpu_tokens), 'usage', a.usage,
-               'gpu_hours_measured', coalesce(a.gpu_hours_measured, 0)) order by a.attempt), '[]')
+               'gpu_hours_measured', coalesce(a.gpu_hours_measured, 0),
+               'seconds', greatest(0, extract(epoch from a.ended_at - a.started_at))) order by a.attempt), '[]')
              from attempts a join workers w on w.worker_id = a.worker_id
              where a.job_id = $1 and a.attempt <= $2 and a.started_at is not null
                and a.state = 'ended') as attempts

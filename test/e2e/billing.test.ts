@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { ApiClient } from "../../dev/api-client";
 import { all } from "../../infra/database/pool";
 import {
   type BillingRecord,
@@ -10,6 +11,7 @@ import {
 } from "../support/billing";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, haveRun, untilEnded } from "../support/jobs";
+import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
 /** What is billed of what workers say, do, and fail to do. */
@@ -98,6 +100,50 @@ describe("a worker that lies", () => {
     await worker.complete(job, { metrics: { gpu_hours: 0.5 } });
     await untilEnded(forge.user, job_id);
     expect((await readRecord(forge.user, job_id)).total_cost_usd).toBe(1.25);
+  });
+});
+
+describe("a worker that claims the world", () => {
+  let user: ApiClient;
+  let liar: TestWorker;
+
+  beforeAll(async () => {
+    const tenant = await createTenant(forge, "liars");
+    user = tenant.user;
+    liar = tenant.worker("liar");
+    await liar.register();
+  });
+
+  async function recordOf(type: string, body: object, metrics: object): Promise<BillingRecord> {
+    const { job_id: id } = await user.submit(type, body);
+    await liar.complete(await liar.take(), { metrics });
+    await untilEnded(user, id);
+    return await readRecord(user, id);
+  }
+
+  test.each<[string, object, string, number, number]>([
+    ["generate", { task: "t", size: 10, teacher: "t" }, "tokens_generated", 1e15, 30],
+    ["distill", { dataset_id: "theirs", teacher: "t" }, "tokens_generated", 1e15, 300],
+    ["audit", AUDIT, "rows_processed", 1e12, 2_000],
+    ["evaluate", { checkpoint_id: "c" }, "samples_evaluated", 1e12, 1_000],
+  ])("for a %s job of a moment is billed what is plausible", async (...given) => {
+    const [type, body, field, lie, usd] = given;
+    const record = await recordOf(type, body, { [field]: lie });
+    expect(record).toMatchObject({ total_cost_usd: usd, flags: ["usage_over_plausible"] });
+    expect(record.metrics[field]).toBeLessThan(lie / 1_000);
+    expect(record.attempts[0]).toMatchObject({ reported: { [field]: lie } });
+  });
+
+  test("for an audit of a registered dataset is billed at most its rows", async () => {
+    const csv = `n\n${Array.from({ length: 150_000 }, (_, n) => n).join("\n")}\n`;
+    const response = await fetch(`${forge.stack.apiUrl}/api/datasets?name=rows`, {
+      method: "POST",
+      headers: { "x-service-api-key": user.key, "content-type": "text/csv" },
+      body: csv,
+    });
+    const { dataset_uri } = (await response.json()) as { dataset_uri: string };
+    const record = await recordOf("audit", { dataset_uri }, { rows_processed: 9e6 });
+    expect(record).toMatchObject({ total_cost_usd: 30, flags: ["usage_over_plausible"] });
   });
 });
 

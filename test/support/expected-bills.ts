@@ -16,18 +16,40 @@ export interface Facts {
   /** The name of its worker's GPU. */
   gpu: string;
   measuredHours: number;
+  /** How long its worker had it. */
+  seconds: number;
+  /** Of a generate job: how many rows it was to make. */
+  size: number | null;
   metrics: Metrics;
 }
 
+/** What is billed of the worker's numbers. */
+function plausible({ metrics, seconds, size }: Facts): Metrics {
+  const bySize = size === null ? Number.POSITIVE_INFINITY : Math.max(1e8, size * 1e6);
+  const tokens = Math.min(Math.max(1e9, 1e6 * seconds), bySize);
+  const { tokens_used: used = 0, tokens_generated: generated } = metrics;
+  const output = metrics.output_tokens ?? generated ?? 0;
+  const input = metrics.input_tokens ?? Math.max(0, used - output);
+  return {
+    ...metrics,
+    tokens_generated: Math.min(tokens, generated ?? 0),
+    input_tokens: Math.min(tokens, input),
+    output_tokens: Math.min(tokens, output),
+    rows_processed: Math.min(Math.max(1e7, 1e6 * seconds), metrics.rows_processed ?? 0),
+    samples_evaluated: Math.min(Math.max(1e6, 1e4 * seconds), metrics.samples_evaluated ?? 0),
+  };
+}
+
 /** What a job comes to whose last attempt reported this, and which was no deployment. */
-export function expectedUsd({ type, card, gpu, measuredHours, metrics }: Facts): string {
+export function expectedUsd(facts: Facts): string {
+  const { type, card, gpu, measuredHours } = facts;
+  const metrics = plausible(facts);
   const { gpu_hours: told } = metrics;
   const hours = told === undefined || told > measuredHours ? measuredHours : told;
   const usd = (amount: Decimal.Value, unit: number, price: string): Decimal =>
     new Decimal(amount).times(price).div(unit).toDecimalPlaces(6, Decimal.ROUND_HALF_UP);
   if (card === "metered") {
-    const output = metrics.output_tokens ?? metrics.tokens_generated ?? 0;
-    const input = metrics.input_tokens ?? Math.max(0, (metrics.tokens_used ?? 0) - output);
+    const { input_tokens: input = 0, output_tokens: output = 0 } = metrics;
     const lines = [
       usd(hours, 1, "2.50"),
       usd(input, 1_000_000, "10.00"),

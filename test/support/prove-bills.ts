@@ -112,15 +112,27 @@ function proveFiles({ stack }: Forge, userId: string, records: BillingRecord[]):
   }
 }
 
+interface MeasuredAttempt {
+  job_id: string;
+  attempt: number;
+  hours: number;
+  gpu: string;
+  seconds: number;
+  size: number | null;
+}
+
 /**
  * Each record, but for deployments, comes to what the prices of the specification make of what the worker
  * said to the simulated fleet and how long it had the job: computed by other code than the product's.
  */
 export async function provePrices({ ctx }: Forge, records: BillingRecord[]): Promise<void> {
-  const measured = await all<{ job_id: string; attempt: number; hours: number; gpu: string }>(
+  const measured = await all<MeasuredAttempt & Record<string, unknown>>(
     ctx.pool,
-    `select job_id, attempt, coalesce(gpu_hours_measured, 0) as hours, gpu_name as gpu
-     from attempts join workers using (worker_id) where state = 'ended'`,
+    `select job_id, attempt, coalesce(gpu_hours_measured, 0) as hours, gpu_name as gpu,
+            extract(epoch from a.ended_at - a.started_at)::float8 as seconds,
+            case when job_type = 'generate' then (payload->>'size')::int end as size
+     from attempts a join workers w on w.worker_id = a.worker_id join jobs using (job_id)
+     where state = 'ended'`,
   );
   const ofAttempt = new Map(measured.map((one) => [`${one.job_id} ${one.attempt}`, one]));
   for (const record of records.filter(({ job_type: type }) => type !== "deploy")) {
@@ -133,6 +145,8 @@ export async function provePrices({ ctx }: Forge, records: BillingRecord[]): Pro
       card: record.rate_card,
       gpu: facts.gpu,
       measuredHours: facts.hours,
+      seconds: facts.seconds,
+      size: facts.size,
       metrics: reportedBy({ job_id: record.job_id, attempt: winner.attempt }),
     });
     expect([record.job_id, fixed(record.total_cost_usd)]).toEqual([record.job_id, expected]);
