@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ForgeError } from "../core/errors";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
+import { bindingOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { commandSchema, commandsFor } from "./commands";
 import type { Pulse } from "./pulse";
@@ -33,6 +34,7 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
     scope: "worker",
+    waits: true,
     unlimited: true,
     patient: true,
     operationId: "heartbeat",
@@ -64,6 +66,7 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
       const heard = await pulse.hear({
         workerId: given.worker_id,
         userId: principal.userId,
+        boundKeyId: bindingOf(principal),
         util: given.gpu?.util ?? null,
         memUsed: given.gpu?.mem_used ?? null,
         memTotal: given.gpu?.mem_total ?? null,
@@ -85,6 +88,6 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
 
 /** The agent answers this by registering again. */
 export function notRegistered(workerId: string): ForgeError {
-  const message = `worker "${workerId}" is not registered with this key's owner`;
+  const message = `worker "${workerId}" is not registered, or not with this key`;
   return new ForgeError(404, "worker_not_registered", message, "worker_id");
 }

@@ -29,6 +29,7 @@ export const inputSchema = z
     files: z.array(fileSchema).optional().describe("the bytes, where the control plane has them"),
     uri: z.string().optional().describe("where else they are"),
     inference_url: z.string().optional().describe("of a deployment"),
+    inference_token: z.string().optional().describe("what that is asked with, as a bearer token"),
   })
   .meta({ id: "JobInput" });
 
@@ -58,9 +59,10 @@ export async function presentInputs(
 ): Promise<z.infer<typeof inputSchema>[]> {
   const inputs = await resolveInputs(ctx, job);
   return await Promise.all(
-    inputs.map(async ({ files, inferenceUrl, ...input }) => ({
+    inputs.map(async ({ files, server, ...input }) => ({
       ...input,
-      ...(inferenceUrl === undefined ? {} : { inference_url: inferenceUrl }),
+      ...(server ? { inference_url: server.url } : {}),
+      ...(server?.token ? { inference_token: server.token } : {}),
       ...(files === undefined ? {} : { files: await presentFiles(ctx, job.job_id, input, files) }),
     })),
   );
@@ -105,6 +107,7 @@ export function jobInputRoute(ctx: Context): Route {
     method: "GET",
     paths: ["/worker/jobs/:job_id/inputs/:param/*"],
     scope: "worker",
+    waits: true,
     unlimited: true,
     operationId: "downloadJobInput",
     tag: "Worker protocol",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Conflict, NotFound } from "../core/errors";
 import type { Context } from "../infra/context";
 import { findLease, type Lease } from "../infra/database/leases";
-import type { Principal } from "../infra/http/principal";
+import { bindingOf, type Principal } from "../infra/http/principal";
 import { notRegistered } from "./heartbeat";
 
 /** Who sends or fetches files of a job, and for which attempt: every such request carries it. */
@@ -34,7 +34,10 @@ export async function requireLease(
   const { job_id: jobId = "" } = params;
   const { worker_id: workerId, attempt } = query;
   const { userId } = principal;
-  const found = await findLease(ctx.pool, { jobId, workerId, attempt, userId });
+  const boundKeyId = bindingOf(principal);
+  const found = await ctx.databaseTurns.worker.take(userId, () =>
+    findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId }),
+  );
   if (found.worker_id === null) throw notRegistered(workerId);
   if (found.lease) return found.lease;
   if (!found.knows_job) throw new NotFound("job", jobId, "job_id");

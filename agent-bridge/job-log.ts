@@ -12,6 +12,7 @@ export function jobLogRoute(ctx: Context): Route {
     method: "PATCH",
     paths: ["/worker/jobs/:job_id/log"],
     scope: "worker",
+    waits: true,
     unlimited: true,
     operationId: "appendJobLog",
     tag: "Worker protocol",

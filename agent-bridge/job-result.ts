@@ -19,7 +19,7 @@ import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
 import { forgiveWorker, lockWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
 import { type Conclusion, concludeAttempt } from "../infra/fleet/conclude-attempt";
-import type { Principal } from "../infra/http/principal";
+import { mayActFor, type Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { notRegistered } from "./heartbeat";
@@ -125,7 +125,7 @@ async function accept(
   const job = await lockJob(db, jobId);
   const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
   const worker = await lockWorker(db, workerId);
-  if (worker?.user_id !== principal.userId) throw notRegistered(workerId);
+  if (!worker || !mayActFor(principal, worker)) throw notRegistered(workerId);
   const isKnown = job?.user_id === principal.userId || attempt !== undefined;
   if (!job || !(isKnown || (await lockAttemptOf(db, jobId, workerId, null)))) {
     throw new NotFound("job", jobId, "job_id");

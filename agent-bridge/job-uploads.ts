@@ -5,6 +5,7 @@ import type { Context } from "../infra/context";
 import { findNotedFile, noteAttemptFile, noteMoved } from "../infra/database/attempt-files";
 import { type Lease, noteCheckpoint } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
+import { requireRoomForBytes } from "../infra/limits/require-room";
 import type { Measured } from "../infra/store/object-store";
 import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
@@ -14,6 +15,7 @@ import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./re
 const UPLOAD = {
   method: "PUT",
   scope: "worker",
+  waits: true,
   unlimited: true,
   tag: "Worker protocol",
   query: leaseQuery,
@@ -29,7 +31,7 @@ const UPLOAD = {
   refusals: {
     ...LEASE_REFUSALS,
     400: ["checksum_mismatch"],
-    409: [...LEASE_REFUSALS[409], "upload_conflict"],
+    409: [...LEASE_REFUSALS[409], "upload_conflict", "quota_exceeded"],
     416: ["range_not_satisfiable"],
   },
 } satisfies Partial<Route>;
@@ -49,6 +51,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
         ctx.parking.park(call.request, call.principal, call.reply);
+        await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, lease.user_id);
         return await receiveFile(ctx, call, {
           jobId: lease.job_id,
           attempt: lease.attempt,

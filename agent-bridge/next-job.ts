@@ -5,9 +5,10 @@ import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
 import { type HandOut, handOut } from "../infra/database/hand-out";
-import { findOffer, offerWorker, withdrawOffer } from "../infra/database/workers";
-import { invalidKey } from "../infra/http/principal";
+import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../infra/database/workers";
+import { bindingOf, invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { plainAddress } from "../infra/net/address-policy";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
@@ -44,6 +45,10 @@ const handedSchema = z
       log_url: z.string().describe("PATCH: the log"),
       log_max_bytes: z.int(),
     }),
+    serving_token: z
+      .string()
+      .optional()
+      .describe("of a deploy job: its server must refuse requests without this bearer token"),
     resume_from: resumeSchema.nullable().describe("what an earlier attempt left to go on from"),
   })
   .meta({ id: "HandedJob" });
@@ -53,6 +58,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
+    waits: true,
     unlimited: true,
     operationId: "nextJob",
     tag: "Worker protocol",
@@ -75,19 +81,24 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
+        boundKeyId: bindingOf(principal),
+        address: plainAddress(request.ip),
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
         signal,
       });
-      if (job) return await present(ctx, job);
+      if (job) {
+        const { userId } = principal;
+        return await ctx.databaseTurns.worker.take(userId, () => present(ctx, job));
+      }
       return { job_id: null, ...(commands.length > 0 ? { commands } : {}) };
     },
   });
 }
 
-interface Poll {
-  workerId: string;
-  userId: string;
+interface Poll extends WorkerCall {
   keyId: string;
+  /** Where the request comes from. */
+  address: string;
   waitS: number;
   /** Aborts when nobody may have the answer any more. */
   signal: AbortSignal;
@@ -106,10 +117,12 @@ async function nextJob(
   ctx: Context,
   scheduler: Scheduler,
   waiters: Waiters,
-  { workerId, userId, keyId, waitS, signal }: Poll,
+  poll: Poll,
 ): Promise<Polled> {
+  const { workerId, keyId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const offer = await offerWorker(ctx.pool, workerId, userId, waitS);
+  const turns = ctx.databaseTurns.worker;
+  const offer = await turns.take(poll.userId, () => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle" || offer.draining;
   for (;;) {
@@ -122,7 +135,7 @@ async function nextJob(
         if (signal.reason === "key-revoked") throw invalidKey();
         return NOTHING;
       }
-      const job = await handOut(ctx.pool, workerId, keyId);
+      const job = await turns.take(poll.userId, () => handOut(ctx.pool, workerId, keyId));
       if (job && !job.is_cancelled) return { job, commands: [] };
       if (job) {
         await paced(deadline - ctx.clock.nowMs(), signal);
@@ -134,7 +147,7 @@ async function nextJob(
         continue;
       }
       // Read after parking, so that no drain falls in between.
-      const now = await findOffer(ctx.pool, workerId);
+      const now = await turns.take(poll.userId, () => findOffer(ctx.pool, workerId));
       if (now?.draining) {
         if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "drain" }] };
@@ -178,6 +191,7 @@ async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof hande
       log_url: `/worker/jobs/${job.job_id}/log`,
       log_max_bytes: ctx.config.jobs.maxLogBytes,
     },
+    ...(job.serving_token === null ? {} : { serving_token: job.serving_token }),
     resume_from: resumeFrom,
   };
 }

@@ -29,16 +29,21 @@ export class Pulse {
   }
 
   private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
-    // Of two heartbeats of one worker the later one counts; both hear the same.
-    const latest = new Map(beats.map((beat) => [keyOf(beat.workerId, beat.userId), beat]));
+    // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
+    // not for this worker must not take the place of the worker's own.
+    const latest = new Map(beats.map((beat) => [`${keyOf(beat)}/${beat.boundKeyId}`, beat]));
     const rows = await recordHeartbeats(
       this.ctx.pool,
       [...latest.values()],
       this.ctx.config.deployments,
     );
-    const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
-    const progress = [...latest].flatMap(([key, beat]) => {
-      const row = heard.get(key);
+    const heard = new Map(rows.map((row) => [`${row.user_id}/${row.worker_id}`, row]));
+    const rowOf = (beat: Beat): Heard | undefined => {
+      const row = heard.get(keyOf(beat));
+      return beat.boundKeyId === null || beat.boundKeyId === row?.bound_key_id ? row : undefined;
+    };
+    const progress = [...latest.values()].flatMap((beat) => {
+      const row = rowOf(beat);
       const running = { job_id: beat.jobId, attempt: beat.attempt };
       if (!row || beat.jobId === null || beat.progress === null || !holds(row, running)) return [];
       return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
@@ -48,9 +53,9 @@ export class Pulse {
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
       this.ctx.signals.queueChanged();
     }
-    return beats.map((beat) => heard.get(keyOf(beat.workerId, beat.userId)));
+    return beats.map(rowOf);
   }
 }
 
 /** Another tenant may name a worker of this id too, in vain. */
-const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
+const keyOf = ({ workerId, userId }: Beat): string => `${userId}/${workerId}`;

@@ -6,7 +6,8 @@ import { isManifestName, isPlainPath } from "../core/plain-path";
 import type { Context } from "../infra/context";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
-import type { Measured, ObjectStore } from "../infra/store/object-store";
+import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
+import { withinReserve } from "../infra/store/reserve";
 
 /** Headers of an upload, whole or in parts. */
 export const fileHeaders = {
@@ -83,6 +84,8 @@ export async function receiveFile(
 ): Promise<Received> {
   const { jobId, attempt, path, key, partialName } = upload;
   const { store } = ctx;
+  const bytes = (range: { length?: number; skipped?: number }): AsyncIterable<Buffer> =>
+    withinReserve(store, ctx.config.store.reserveBytes, sentBytes(request, range), noRoom);
   const range = headers["Content-Range"] && readSentRange(headers["Content-Range"]);
   if (headers["Content-Range"] !== undefined && !range) {
     throw new InvalidRequest('must be like "bytes 0-1023/4096" or "bytes */4096"', "Content-Range");
@@ -92,7 +95,7 @@ export async function receiveFile(
   // Parts of a file of another size are parts of another file.
   const partial = partialKey(jobId, attempt, `${partialName}-${total ?? newId("part")}`);
   if (!range) {
-    const whole = await store.putStream(partial, sentBytes(request, {}));
+    const whole = await store.putStream(partial, bytes({}));
     return await finish(store, { ...upload, partial, checksum, whole }, reply);
   }
   const received = (await store.sizeOf(partial)) ?? 0;
@@ -101,7 +104,7 @@ export async function receiveFile(
   if (!range.asks) {
     if (range.start > received) throw beyond(reply, received);
     const sent = { length: range.end + 1 - range.start, skipped: received - range.start };
-    await store.append(partial, received, sentBytes(request, sent));
+    await store.append(partial, received, bytes(sent));
     there = Math.max(received, range.end + 1);
   }
   // All of it may be there although nobody was told so: then asking, too, finishes it.
@@ -117,6 +120,12 @@ export async function receiveFile(
   const whole = await store.measure(partial);
   return await finish(store, { ...upload, partial, checksum, whole, total }, reply);
 }
+
+/** To a worker the store is away: its result is worth waiting for, until there is room again. */
+const noRoom = (free: number): StoreAway =>
+  new StoreAway(
+    `the store has only ${free} bytes left, which it keeps (FORGE_STORE_RESERVE_BYTES)`,
+  );
 
 /** The largest body that S3 takes in one request. */
 const MAX_SIGNED_BYTES = 5 * 1024 ** 3;

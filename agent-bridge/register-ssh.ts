@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../core/bootstrap";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
+import { HOST_NAME } from "../core/host-name";
 import { gpuMemoryGb, gpuTokens } from "../core/requirements";
 import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
 import { redact } from "../infra/bootstrap/redact";
@@ -17,15 +18,13 @@ import { hostKeyField } from "../infra/ssh/host-key";
 import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../infra/ssh/key-files";
 import { tagsField, workerIdField } from "./registration-fields";
 
-/** A name or an address; nothing that a shell, an option parser or a log could take for something else. */
-const HOST = /^(?=.{1,253}$)[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$|^[0-9A-Fa-f:.]{2,45}$/;
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
 /** Relative or absolute; where it leads is looked at when it is read. */
 const KEY_PATH = /^[A-Za-z0-9._/-]{1,512}$/;
 
 /** The SSH form of spec.md 2.4; unknown fields are ignored. */
 export const sshRegistration = z.object({
-  ssh_host: z.string().regex(HOST, "must be a host name or an IP address"),
+  ssh_host: z.string().regex(HOST_NAME, "must be a host name or an IP address"),
   ssh_user: z.string().regex(USER, "must be a user's name: letters, digits, _ . -"),
   ssh_key_path: z
     .string()
@@ -96,6 +95,7 @@ export async function registerBySsh(
         hostKey: given.ssh_host_key ?? null,
         provider: given.provider ?? null,
         metadata: given.metadata ?? null,
+        keyId: principal.keyId,
       });
       if (!inserted) {
         throw new Conflict("worker_id_taken", `there is a worker "${workerId}"`, "worker_id");

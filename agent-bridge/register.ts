@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { Conflict } from "../core/errors";
 import { gpuTokens } from "../core/requirements";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
@@ -7,11 +6,13 @@ import { transaction } from "../infra/database/transaction";
 import { lockWorker, strikeWorker, upsertWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
 import { idempotencyHeader } from "../infra/http/openapi";
-import type { Principal } from "../infra/http/principal";
+import { bindingOf, type Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { parse } from "../infra/http/validation";
 import { newId } from "../infra/ids";
 import { requireRoomForWorker } from "../infra/limits/require-room";
+import { plainAddress } from "../infra/net/address-policy";
+import { mayRegister, requireRoomOnKey, taken } from "./key-binding";
 import {
   planAnswer,
   planBootstrap,
@@ -95,7 +96,8 @@ export function registerRoute(ctx: Context): Route {
       reply.code(201);
       if ("ssh_host" in given) return await registerBySsh(ctx, call, given);
       const workerId = given.worker_id ?? newId("wkr");
-      const status = await register(ctx, workerId, given, principal);
+      const address = plainAddress(request.ip);
+      const status = await register(ctx, workerId, given, { principal, address });
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
       ctx.signals.queueChanged();
       return {
@@ -112,7 +114,7 @@ async function register(
   ctx: Context,
   workerId: string,
   given: Registration,
-  principal: Principal,
+  { principal, address }: { principal: Principal; address: string },
 ): Promise<string> {
   const { status, lost } = await transaction(ctx.pool, async (db) => {
     const { lost, keeps } = await loseHeldAttempt(
@@ -120,16 +122,18 @@ async function register(
       { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
       async (held) => {
         const known = await lockWorker(db, workerId);
-        const isOwner = known?.user_id === principal.userId;
+        const isOwner = known !== undefined && (await mayRegister(db, known, principal));
         const sameBoot = given.boot_id !== undefined && known?.boot_id === given.boot_id;
         const namesIt = given.job_id === held.job_id && given.attempt === held.attempt;
         return isOwner && !sameBoot && !namesIt;
       },
     );
     const known = await lockWorkerHolding(db, workerId, keeps);
+    if (known && !(await mayRegister(db, known, principal))) throw taken(workerId);
     if (!known || known.decommissioned_at !== null) {
       await requireRoomForWorker(db, ctx.config.limits.caps, principal.userId);
     }
+    await requireRoomOnKey(db, principal, known);
     const registered = await upsertWorker(db, {
       workerId,
       userId: principal.userId,
@@ -144,14 +148,11 @@ async function register(
       gpuTokens: gpuTokens(given.gpu.name),
       jobTypes: given.job_types ?? null,
       tenants: given.tenants ?? null,
+      boundKeyId: bindingOf(principal),
+      address,
     });
-    if (!registered) {
-      throw new Conflict(
-        "worker_id_taken",
-        `worker "${workerId}" belongs to somebody else`,
-        "worker_id",
-      );
-    }
+    // Another tenant registered it meanwhile.
+    if (!registered) throw taken(workerId);
     // After that: what it is registered with anew must not forget what it just lost.
     const status = lost && (await strikeWorker(db, workerId));
     return { status: status ?? registered.status, lost };

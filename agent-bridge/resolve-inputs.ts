@@ -33,7 +33,8 @@ export interface Input {
   retryable?: true;
   files?: InputFile[];
   uri?: string;
-  inferenceUrl?: string;
+  /** Of a deployment: where it is asked, and with what. */
+  server?: { url: string; token: string | null };
 }
 
 export type Naming = Pick<Lease, "user_id" | "payload" | "params">;
@@ -83,11 +84,11 @@ function teacher(
   deployment: OwnDeployment | undefined,
 ): Input | undefined {
   if (!deployment) return undefined;
-  const { deployment_id: id, status, inference_url: inferenceUrl } = deployment;
+  const { deployment_id: id, status, server } = deployment;
   if (status !== "active") {
     return { ...named, withheld: true, reason: `deployment ${id} is ${status}` };
   }
-  if (inferenceUrl !== null) return { ...named, inferenceUrl };
+  if (server !== null) return { ...named, server };
   const reason = `deployment ${id} runs nowhere right now`;
   return { ...named, withheld: true, reason, retryable: true };
 }

@@ -64,6 +64,7 @@ export function artifactPreviewRoute(ctx: Context): Route {
     method: "GET",
     paths: ["/api/artifacts/:artifact_id/preview"],
     scope: "user",
+    waits: true,
     operationId: "previewArtifact",
     tag: "Artifacts",
     summary: "Preview a table: its first rows, and statistics of each column",

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { InvalidRequest, NotFound } from "../core/errors";
+import { HOST_NAME } from "../core/host-name";
 import { SCOPES } from "../infra/api-keys";
 import type { Context } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
@@ -24,7 +25,24 @@ const newKeyBody = z.strictObject({
     .describe(
       "from then on it opens nothing; by default never, and no later than the key that makes it",
     ),
+  workers: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .nullish()
+    .describe(
+      "of a worker key: it registers so many workers, and acts for no other; by default for any",
+    ),
+  serving_hosts: z
+    .array(z.string().regex(HOST_NAME, "must be a host name or an IP address"))
+    .max(16)
+    .default([])
+    .describe(
+      "with `workers`: hosts that their models may be served from, besides the workers' own addresses",
+    ),
 });
+
+type NewKeyBody = z.output<typeof newKeyBody>;
 
 export function authRoutes(ctx: Context): Route[] {
   return [
@@ -66,7 +84,7 @@ export function authRoutes(ctx: Context): Route[] {
       body: {
         schema: newKeyBody,
         examples: {
-          worker: { name: "gpu-box-1", scope: "worker" },
+          worker: { name: "gpu-box-1", scope: "worker", workers: 1 },
           expiring: { name: "ci", expires_at: "2100-01-01T00:00:00Z" },
         },
       },
@@ -77,6 +95,7 @@ export function authRoutes(ctx: Context): Route[] {
         if (body.scope === "admin" && principal.scope !== "admin") {
           throw insufficientScope("only an admin's key makes admin keys", "scope");
         }
+        refuseWorkersOfOthers(body);
         const { answer } = await createOnce(ctx, call, {
           content: body,
           replay: withoutSecret,
@@ -93,13 +112,21 @@ export function authRoutes(ctx: Context): Route[] {
               expiresAt: body.expires_at ?? null,
               madeByAdmin: principal.scope === "admin",
               madeByKeyId: principal.keyId,
+              workers: body.workers ?? null,
+              servingHosts: body.serving_hosts,
             });
             await recordAudit(db, {
               userId: principal.userId,
               action: "key_created",
               subject: made.key_id,
               principal,
-              after: { name: made.name, scope: made.scope, expires_at: made.expires_at },
+              after: {
+                name: made.name,
+                scope: made.scope,
+                expires_at: made.expires_at,
+                workers: made.workers,
+                serving_hosts: made.serving_hosts,
+              },
             });
             return presentNewKey(made);
           },
@@ -164,6 +191,16 @@ export function authRoutes(ctx: Context): Route[] {
       },
     }),
   ];
+}
+
+function refuseWorkersOfOthers({ scope, workers, serving_hosts: hosts }: NewKeyBody): void {
+  if (workers != null && scope !== "worker") {
+    throw new InvalidRequest('only a key of scope "worker" is for a number of workers', "workers");
+  }
+  if (hosts.length > 0 && workers == null) {
+    const message = "must come with `workers`: the hosts are those of the key's own workers";
+    throw new InvalidRequest(message, "serving_hosts");
+  }
 }
 
 /** A key that expires makes none that outlives it. */

@@ -40,7 +40,10 @@ export function bootstrapRoute(ctx: Context): Route {
         throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
       }
       const run = await transaction(ctx.pool, async (db) => {
-        const begun = await requestBootstrap(db, workerId, body.ssh_host_key ?? null);
+        const begun = await requestBootstrap(db, workerId, {
+          hostKey: body.ssh_host_key ?? null,
+          keyId: principal.keyId,
+        });
         if (begun !== undefined) {
           const after = { ssh_host_key: body.ssh_host_key ?? null };
           const action = "worker_set_up_again";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { artifactPrefix, MANIFEST_FILE, storeUri } from "../core/artifacts";
-import { InvalidRequest } from "../core/errors";
+import { ForgeError, InvalidRequest } from "../core/errors";
 import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
 import { dropAbandoned, registerDataset, reserveDataset } from "../infra/database/artifacts";
@@ -13,6 +13,7 @@ import { keptOpen } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
 import { requireRoomForBytes } from "../infra/limits/require-room";
 import { putJson } from "../infra/store/object-store";
+import { withinReserve } from "../infra/store/reserve";
 import { lettingGo } from "../infra/streamed-memory";
 import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../infra/tables/ingest";
 import { artifactFields, presentArtifact } from "./present-artifact";
@@ -35,6 +36,7 @@ export function datasetRoutes(ctx: Context): Route[] {
       method: "POST",
       paths: ["/api/datasets"],
       scope: "user",
+      waits: true,
       operationId: "uploadDataset",
       tag: "Artifacts",
       summary: "Upload a dataset",
@@ -55,6 +57,7 @@ export function datasetRoutes(ctx: Context): Route[] {
       refusals: {
         400: ["checksum_mismatch"],
         409: ["quota_exceeded"],
+        413: ["quota_exceeded"],
         429: ["quota_exceeded"],
       },
       async handle(call) {
@@ -80,7 +83,12 @@ export function datasetRoutes(ctx: Context): Route[] {
             tenant: call.principal.userId,
             prefix,
             contentType: mediaTypeOf(request),
-            body: lettingGo(keptOpen(body)),
+            body: withinReserve(
+              ctx.store,
+              ctx.config.store.reserveBytes,
+              lettingGo(keptOpen(body)),
+              noRoom(ctx),
+            ),
             checksum: headers["X-Checksum-Sha256"],
             signal,
           });
@@ -93,6 +101,19 @@ export function datasetRoutes(ctx: Context): Route[] {
     }),
   ];
 }
+
+/** The store has no more room than it keeps for what must be written. */
+const noRoom =
+  ({ config }: Context) =>
+  (free: number): ForgeError => {
+    const variable = "FORGE_STORE_RESERVE_BYTES";
+    const limit = config.store.reserveBytes;
+    const message =
+      `the store has ${free} bytes left, and keeps ${limit} for bills, manifests and logs; ` +
+      `whoever runs this server sets that by ${variable}`;
+    const details = { cap: "store_reserve", variable, limit, used: free };
+    return new ForgeError(413, "quota_exceeded", message, undefined, details);
+  };
 
 interface NewDataset {
   artifactId: string;

@@ -27,6 +27,7 @@ export function deploymentProxyRoutes(ctx: Context): Route[] {
       method,
       paths: ["/api/deployments/:deployment_id/v1/*"],
       scope: "user",
+      waits: true,
       operationId: `ask${method[0]}${method.slice(1).toLowerCase()}`,
       tag: "Deployments",
       summary: `${method} something of a deployed model`,
@@ -87,31 +88,37 @@ async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
   const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
   const { signal } = ctx.parking.park(request, principal, call.reply);
-  const given: Forwarding = {
+  const given: Omit<Forwarding, "addresses" | "token"> = {
     method: request.method,
     headers: request.headers,
     body: request.body,
     maxBodyBytes,
     timeoutMs,
-    addresses: ctx.config.deployments.addresses,
     requestId: request.id,
     signal,
   };
-  for (const base of await listTargets(ctx.pool, id)) {
+  let refusal: string | undefined;
+  for (const { inference_url: base, token, worker_address, hosts } of await listTargets(
+    ctx.pool,
+    id,
+  )) {
     const target = targetOf(base, rest);
     if (!target) continue;
+    const server = { url: target, workerAddress: worker_address, hosts };
+    const addresses = ctx.config.deployments.addresses.policyFor(server);
+    if (typeof addresses === "string") {
+      refusal = addresses;
+      continue;
+    }
     try {
-      return await forward(target, given);
+      return await forward(target, { ...given, addresses, token });
     } catch (error) {
       if (!(error instanceof NotReached)) throw error;
       request.log.warn({ deployment_id: id, err: error.message }, "a model can't be reached");
     }
   }
-  throw new ForgeError(
-    503,
-    "deployment_unavailable",
-    `deployment "${id}" has no server that answers right now; it is being placed again`,
-  );
+  const why = refusal ?? "it has no server that answers right now; it is being placed again";
+  throw new ForgeError(503, "deployment_unavailable", `deployment "${id}" can't be asked: ${why}`);
 }
 
 /** What follows the deployment's own path, as it was sent. No step may lead out of it. */

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { logKey } from "../core/attempt-files";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
-import { glanceAtJob } from "../infra/database/job-events";
+import { glanceAtJob, type JobGlance } from "../infra/database/job-events";
 import type { Viewer } from "../infra/database/viewer";
 import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../infra/http/sse";
 import type { JobWatch } from "./job-watch";
@@ -43,10 +43,12 @@ export async function* followLog(
   const watcher = watch.watch(jobId, signal);
   let { attempt, offset } = from;
   let quietMs = 0;
+  let job: JobGlance | undefined;
   try {
     while (!signal.aborted) {
-      // First whether it is over, then what was written: nothing comes after the last look.
-      const job = await glanceAtJob(ctx.pool, jobId, viewer);
+      // First whether it is over, then what was written: nothing comes after the last look. While the
+      // watcher tells of no change, the job is as it was.
+      job ??= await glanceAtJob(ctx.pool, jobId, viewer);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;
       const chunk = await readChunk(ctx, logKey(jobId, attempt), offset, isOver);
@@ -64,7 +66,7 @@ export async function* followLog(
       } else {
         quietMs += LOOK_MS;
         if (quietMs % KEEP_ALIVE_MS === 0) yield KEEP_ALIVE;
-        await watcher.next(LOOK_MS);
+        if (await watcher.next(LOOK_MS)) job = undefined;
       }
     }
   } finally {

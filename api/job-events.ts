@@ -25,6 +25,7 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
       method: "GET",
       paths: ["/api/jobs/:job_id/events"],
       scope: "user",
+      waits: true,
       operationId: "streamJobEvents",
       tag: "Jobs",
       summary: "Follow a job",

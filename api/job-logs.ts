@@ -27,6 +27,7 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
       method: "GET",
       paths: ["/api/jobs/:job_id/logs"],
       scope: "user",
+      waits: true,
       operationId: "getJobLog",
       tag: "Jobs",
       summary: "Read or follow a job's log",

@@ -12,6 +12,8 @@ const keyFields = {
   expires_at: timestamp.nullable(),
   last_used_at: timestamp.nullable().describe("to the minute"),
   revoked_at: timestamp.nullable(),
+  workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
+  serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
 };
 
 export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
@@ -30,6 +32,8 @@ export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
     expires_at: key.expires_at?.toISOString() ?? null,
     last_used_at: key.last_used_at?.toISOString() ?? null,
     revoked_at: key.revoked_at?.toISOString() ?? null,
+    workers: key.workers,
+    serving_hosts: key.serving_hosts,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Client } from "@temporalio/client";
 import type pg from "pg";
 import type { Config } from "./config";
 import { createPool } from "./database/pool";
+import { type DatabaseTurns, databaseTurnsOf } from "./database/turns";
 import { ParkingLot } from "./http/parking";
 import { QueueQuota } from "./limits/queue-quota";
 import type { Logger } from "./logger";
@@ -35,6 +36,8 @@ export interface Context {
   parking: ParkingLot;
   /** How much each tenant has in the queue. */
   queueQuota: QueueQuota;
+  /** Whose requests use the database now. */
+  databaseTurns: DatabaseTurns;
   /** By tenant: submissions under a budget are judged one after the other. */
   budgetTurns: Turns;
 }
@@ -68,6 +71,7 @@ export function createContext(
     signals,
     parking: new ParkingLot(pool, signals, config.limits.caps, logger),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
+    databaseTurns: databaseTurnsOf(config.database.poolSize),
     budgetTurns: new Turns(),
     ...overrides,
   };

@@ -1,10 +1,8 @@
 import { networkInterfaces } from "node:os";
 import { z } from "zod";
-import { networksOf, seconds, wholeNumber } from "./config-values";
-import { AddressPolicy, OURS } from "./net/address-policy";
-
-/** IPv4 addresses in the clothes of IPv6. */
-const IN_DISGUISE = ["::/96", "64:ff9b::/96", "2001::/32", "2002::/16"];
+import { listOf, seconds, wholeNumber } from "./config-values";
+import { AddressPolicy } from "./net/address-policy";
+import { readPorts, ServingAddresses } from "./net/serving-addresses";
 
 /** By all of its addresses, not by its own name for itself alone. */
 const thisMachine = (): string[] =>
@@ -30,21 +28,29 @@ export const DEPLOYMENT_VARIABLES = {
     .string()
     .optional()
     .transform((given, context) => {
+      const networks = listOf(given);
       try {
-        return new AddressPolicy(
-          [],
-          [...OURS, ...IN_DISGUISE, ...thisMachine()],
-          networksOf(given),
-        );
+        new AddressPolicy(networks);
+        return networks;
       } catch (error) {
         context.addIssue((error as Error).message);
         return z.NEVER;
       }
     })
     .describe(
-      "networks that deployed models may be reached in beside all but this machine and its link, " +
-        "comma-separated, like 127.0.0.0/8",
+      "private networks, or this machine's, in which hosts that a worker's key names may serve models, " +
+        "comma-separated, like 10.0.0.0/8",
     ),
+  FORGE_DEPLOYMENT_PORTS: z
+    .string()
+    .default("443,1024-65535")
+    .transform((given, context) => {
+      const ranges = readPorts(given);
+      if (ranges) return ranges;
+      context.addIssue("must be ports and ranges of them, like 443,8000-8999");
+      return z.NEVER;
+    })
+    .describe("ports that models may be served on, like 443,8000-8999"),
   FORGE_PROXY_MAX_BODY_BYTES: wholeNumber(32 * 1024 * 1024).describe(
     "largest body of a request to a deployed model, in bytes",
   ),
@@ -62,7 +68,11 @@ export const deploymentsOf = (env: Environment) => ({
   missingS: env.FORGE_DEPLOYMENT_MISSING_S,
   unhealthyS: env.FORGE_DEPLOYMENT_UNHEALTHY_S,
   retryS: env.FORGE_DEPLOYMENT_RETRY_S,
-  addresses: env.FORGE_DEPLOYMENT_ALLOW,
+  addresses: new ServingAddresses(
+    env.FORGE_DEPLOYMENT_PORTS,
+    env.FORGE_DEPLOYMENT_ALLOW,
+    thisMachine(),
+  ),
   proxy: {
     maxBodyBytes: env.FORGE_PROXY_MAX_BODY_BYTES,
     timeoutMs: env.FORGE_PROXY_TIMEOUT_S * 1000,

@@ -35,6 +35,23 @@ test("groups take turns, whatever one of them brings", async () => {
   expect(await Promise.all(all)).toHaveLength(7);
 });
 
+test("with several at once, one group's slow pieces leave places for others", async () => {
+  const turns = new FairTurns(4, 3);
+  const { begun, bring, endOne } = pieces(turns);
+  const slow = Array.from({ length: 6 }, (_, n) => bring("slow", `s${n}`));
+  expect(begun).toEqual(["s0", "s1", "s2"]);
+  const quick = [bring("quick", "q0"), bring("quick", "q1"), bring("other", "o0")];
+  expect(begun).toEqual(["s0", "s1", "s2", "q0"]);
+  // The place of the quick one goes to those that wait for it, while the slow ones stay.
+  await endOne();
+  expect(begun.slice(4)).toEqual(["q1"]);
+  await endOne();
+  expect(begun.slice(5)).toEqual(["o0"]);
+  expect([turns.waitingOf("slow"), turns.waitingOf("quick")]).toEqual([3, 0]);
+  void slow;
+  await Promise.all(quick.slice(0, 2));
+});
+
 test("what is taken back before its turn never begins, and holds nobody up", async () => {
   const turns = new FairTurns();
   const { begun, bring, endOne } = pieces(turns);

@@ -1,13 +1,23 @@
 /**
- * One piece of work at a time, and the groups that wait take turns: whoever brings a hundred pieces holds
- * up another's one by the piece that is under way, and no more.
+ * So many pieces of work at a time, and the groups that wait take turns: a group with a hundred pieces
+ * holds up another's one by a piece that is under way, and no more.
  */
 export class FairTurns {
   /** What starts each piece, by group, in the order in which the groups' turns come. */
   private readonly waiting = new Map<string, (() => void)[]>();
-  private isBusy = false;
+  private readonly underWay = new Map<string, number>();
+  private total = 0;
 
-  /** How many of a group's wait, without the one under way. */
+  /**
+   * @param atOnce pieces of all groups that may be under way.
+   * @param perGroup of one group: fewer, so that slow pieces of one don't take all places.
+   */
+  constructor(
+    private readonly atOnce = 1,
+    private readonly perGroup = atOnce,
+  ) {}
+
+  /** How many of a group's wait, without those under way. */
   waitingOf(group: string): number {
     return this.waiting.get(group)?.length ?? 0;
   }
@@ -19,14 +29,18 @@ export class FairTurns {
     signal?: AbortSignal,
   ): Promise<Result> {
     signal?.throwIfAborted();
-    if (this.isBusy) await this.turnOf(group, signal);
-    this.isBusy = true;
+    if (this.hasRoomFor(group)) this.count(group, 1);
+    else await this.turnOf(group, signal);
     try {
       return await work();
     } finally {
-      this.isBusy = false;
+      this.count(group, -1);
       this.startNext();
     }
+  }
+
+  private hasRoomFor(group: string): boolean {
+    return this.total < this.atOnce && (this.underWay.get(group) ?? 0) < this.perGroup;
   }
 
   private turnOf(group: string, signal: AbortSignal | undefined): Promise<void> {
@@ -43,20 +57,31 @@ export class FairTurns {
         reject(signal?.reason);
       };
       signal?.addEventListener("abort", leave, { once: true });
-      this.keep(group, [...(this.waiting.get(group) ?? []), start]);
+      const pieces = this.waiting.get(group);
+      if (pieces) pieces.push(start);
+      else this.waiting.set(group, [start]);
     });
   }
 
   private startNext(): void {
-    const [next] = this.waiting;
-    if (!next) return;
-    const [group, [start, ...rest]] = next;
-    // To the end of the row: a Map goes by age of entry.
-    this.waiting.delete(group);
-    this.keep(group, rest);
-    // What comes meanwhile waits its turn, too.
-    this.isBusy = true;
-    start?.();
+    for (const [group, pieces] of this.waiting) {
+      if (!this.hasRoomFor(group)) continue;
+      const start = pieces.shift();
+      // To the end of the row: a Map goes by age of entry.
+      this.waiting.delete(group);
+      this.keep(group, pieces);
+      // Before it runs: what comes meanwhile waits its turn.
+      this.count(group, 1);
+      start?.();
+      return;
+    }
+  }
+
+  private count(group: string, by: 1 | -1): void {
+    this.total += by;
+    const next = (this.underWay.get(group) ?? 0) + by;
+    if (next === 0) this.underWay.delete(group);
+    else this.underWay.set(group, next);
   }
 
   private keep(group: string, pieces: (() => void)[]): void {

@@ -83,6 +83,12 @@ export const STORE_VARIABLES = {
     .transform((value) => value === "true" || value === "1")
     .default(true)
     .describe("whether workers, and users who ask, read and write a bucket by signed addresses"),
+  FORGE_STORE_RESERVE_BYTES: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(256 * 1024 * 1024)
+    .describe("free space of a local store that uploads must leave: for bills, manifests and logs"),
   FORGE_SIGNED_URL_TTL_S: z.coerce
     .number()
     .int()
@@ -98,6 +104,8 @@ export interface StoreConfig {
   /** In place of the local store. */
   bucket?: S3BucketSettings & { scheme: "s3" | "spaces" };
   signsUrls: boolean;
+  /** Free space that uploads must leave. */
+  reserveBytes: number;
   tenants: { buckets: Record<string, TenantBucket[]>; addresses: AddressPolicy };
 }
 
@@ -109,6 +117,7 @@ export function storeOf(env: Variables): StoreConfig {
   const common = {
     directory,
     signsUrls: env.FORGE_SIGNED_URLS,
+    reserveBytes: env.FORGE_STORE_RESERVE_BYTES,
     tenants: {
       buckets: env.FORGE_TENANT_STORES_FILE,
       addresses: env.FORGE_TENANT_STORES_ALLOW,

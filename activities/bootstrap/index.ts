@@ -14,7 +14,8 @@ import {
   setBootstrapKey,
   startStep,
 } from "../../infra/database/bootstraps";
-import { createKey, revokeKey } from "../../infra/database/keys";
+import { createKey, findExpiry, revokeKey } from "../../infra/database/keys";
+import { lockTenant } from "../../infra/database/quotas";
 import { transaction } from "../../infra/database/transaction";
 import { lockWorker } from "../../infra/database/workers";
 import { ConnectionRefused } from "../../infra/net/refused";
@@ -60,12 +61,12 @@ export function createBootstrapActivities(ctx: Context) {
 
     /** With a worker key of its own, in place of the one before: no other copy of either is left. */
     async startAgent(input: BootstrapInput): Promise<void> {
-      const { key, keyId } = await mintKey(ctx, input);
-      const run = async (given: Step): Promise<void> => {
+      await step(ctx, input, "agent", async (given) => {
+        const { key, keyId } = await mintKey(ctx, input);
+        given.log.hide(key);
+        ctx.logger.info({ worker_id: input.workerId, key_id: keyId }, "worker key made");
         await runScript(ctx, given, "agent", `${key}\n`);
-      };
-      ctx.logger.info({ worker_id: input.workerId, key_id: keyId }, "worker key made");
-      await step(ctx, input, "agent", run, [key]);
+      });
     },
 
     async markReady(input: BootstrapInput): Promise<void> {
@@ -116,7 +117,6 @@ async function step(
   input: BootstrapInput,
   name: BootstrapStep,
   work: (given: Step) => Promise<void>,
-  secrets: string[] = [],
 ): Promise<void> {
   const worker = await requireWorker(ctx, input);
   const activity = ActivityContext.current();
@@ -132,7 +132,7 @@ async function step(
     const message = `the machine said more than ${maxBytes} bytes; the connection was cut`;
     stop.abort(new ConnectionRefused(message));
   };
-  const log = new StepLog(ctx, input.workerId, name, [...secrets, ...secretsOf(ctx)], onFlood);
+  const log = new StepLog(ctx, input.workerId, name, secretsOf(ctx), onFlood);
   try {
     await startStep(ctx.pool, input.workerId, name);
     await work({ worker, log, signal });
@@ -204,11 +204,22 @@ async function mintKey(
     await lockWorker(db, input.workerId);
     const worker = await findBootstrapping(db, input.workerId, input.run);
     if (!worker) throw superseded();
+    // A key that is revoked meanwhile takes this one along.
+    await lockTenant(db, worker.user_id);
+    const { added_by_key_id: asking } = worker;
+    // Those from before such keys were noted have none.
+    const expiry = asking === null ? null : await findExpiry(db, asking);
+    if (expiry === undefined) {
+      throw new ConnectionRefused("the key that asked for this was revoked or has expired");
+    }
     const made = await createKey(db, {
       userId: worker.user_id,
       scope: "worker",
       name: `worker ${worker.worker_id}`.slice(0, 128),
       madeByAdmin: worker.shared,
+      workers: 1,
+      expiresAt: expiry?.toISOString() ?? null,
+      ...(asking === null ? {} : { madeByKeyId: asking }),
     });
     await setBootstrapKey(db, worker.worker_id, made.key_id);
     const old = worker.bootstrap_key_id;

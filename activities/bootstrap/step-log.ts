@@ -19,6 +19,7 @@ export class StepLog {
   private readonly last: string[] = [];
   private writing: Promise<void> = Promise.resolve();
   private readonly timer: NodeJS.Timeout;
+  private readonly secrets: string[];
 
   /**
    * @param secrets never shown, should the machine say them.
@@ -28,10 +29,16 @@ export class StepLog {
     private readonly ctx: Context,
     private readonly workerId: string,
     private readonly step: BootstrapStep,
-    private readonly secrets: string[],
+    secrets: string[],
     private readonly onFlood: (maxBytes: number) => void,
   ) {
+    this.secrets = [...secrets];
     this.timer = setInterval(() => void this.flush(), FLUSH_MS);
+  }
+
+  /** From now on this is never shown either. */
+  hide(secret: string): void {
+    this.secrets.push(secret);
   }
 
   /** Lines are shown once they are whole: a secret may come in two pieces. */

@@ -1,5 +1,6 @@
 """The deploy handler as a process of its own, asked by the official client."""
 
+import http.client
 import json
 import os
 import signal
@@ -25,6 +26,8 @@ from forge_compute.language_model import load_model
 from forge_compute.serving import Busy, Finish, ModelQueue, Request
 from forge_compute.train import train
 
+TOKEN = "forge_model_t"
+AUTHORIZED = {"Authorization": f"Bearer {TOKEN}"}
 LINE = "The lazy dög, then."
 ROWS = [{"instruction": f"Say it {number}.", "response": LINE} for number in range(48)]
 
@@ -49,7 +52,12 @@ def url(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    address = {"FORGE_HOST": "127.0.0.1", "FORGE_PORT": str(port), "FORGE_DEPLOYMENT_ID": "dep_1"}
+    address = {
+        "FORGE_HOST": "127.0.0.1",
+        "FORGE_PORT": str(port),
+        "FORGE_DEPLOYMENT_ID": "dep_1",
+        "FORGE_DEPLOYMENT_TOKEN": TOKEN,
+    }
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "forge_compute", "deploy"],
@@ -82,7 +90,7 @@ def _until_healthy(base: str, process: "subprocess.Popen[bytes]", log: Path) -> 
 
 @pytest.fixture
 def client(url: str) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0) as client:
+    with openai.OpenAI(base_url=f"{url}/v1", api_key=TOKEN, max_retries=0) as client:
         yield client
 
 
@@ -132,6 +140,20 @@ def test_streams_to_the_official_client(client: openai.OpenAI) -> None:
     assert "".join(chunk.choices[0].text for chunk in plain) == LINE
 
 
+@pytest.mark.parametrize("sent", [None, "Bearer forge_model_x", "Bearer ", TOKEN, "Basic ä"])
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions", "/v1/x"])
+def test_answers_nobody_without_its_token(url: str, path: str, sent: str | None) -> None:
+    host, port = url.removeprefix("http://").split(":")
+    method = "GET" if path == "/v1/models" else "POST"
+    connection = http.client.HTTPConnection(host, int(port), timeout=10)
+    headers = {} if sent is None else {"Authorization": sent}
+    connection.request(method, path, None if method == "GET" else b"{}", headers)
+    answer = connection.getresponse()
+    assert answer.status == 401
+    assert json.loads(answer.read())["error"]["code"] == "invalid_token"
+    connection.close()
+
+
 @pytest.mark.parametrize(
     ("change", "status", "param"),
     [
@@ -174,7 +196,8 @@ def test_a_client_that_sends_all_before_it_reads_gets_its_answer(url: str, path:
     with socket.create_connection((host, int(port)), 10) as client:
         size = 8 * 2**20
         client.sendall(
-            f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n".encode()
+            f"POST {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n"
+            f"Content-Length: {size}\r\n\r\n".encode()
         )
         for _ in range(size // 2**16):
             client.sendall(b" " * 2**16)
@@ -187,7 +210,7 @@ def test_a_client_that_sends_all_before_it_reads_gets_its_answer(url: str, path:
 
 def _refusal(url: str, body: bytes) -> tuple[int, str | None]:
     with pytest.raises(urllib.error.HTTPError) as caught:
-        urllib.request.urlopen(urllib.request.Request(url, body))
+        urllib.request.urlopen(urllib.request.Request(url, body, AUTHORIZED))
     error = json.load(caught.value)["error"]
     assert error["message"]
     assert error["type"] == "invalid_request_error"
@@ -199,7 +222,10 @@ def test_takes_many_at_once_and_askers_that_leave(url: str, client: openai.OpenA
     body = json.dumps({"model": "dep_1", "messages": _ask(), "stream": True}).encode()
     for _ in range(5):
         with socket.create_connection((host, int(port))) as leaver:
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = (
+                "POST /v1/chat/completions HTTP/1.1\r\n"
+                f"Authorization: Bearer {TOKEN}\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
             leaver.sendall(head.encode() + body)
     answers: list[str | None] = []
 
@@ -258,7 +284,7 @@ def test_a_deployment_can_teach(url: str, tmp_path: Path) -> None:
         {"task": "repeat", "size": 20, "teacher": "dep_1"},
         params={"prompts": "ds_1"},
         inputs={"prompts": prompts},
-        teachers={"*": {"base_url": f"{url}/v1"}},
+        teachers={"*": {"base_url": f"{url}/v1", "api_key": TOKEN}},
     )
     content = generate(job)
     rows = read(tmp_path / "output" / "raw.parquet")

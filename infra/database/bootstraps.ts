@@ -14,6 +14,7 @@ export interface SshWorkerRow {
   ssh_host_key: string | null;
   bootstrap_run: number;
   bootstrap_key_id: string | null;
+  added_by_key_id: string | null;
 }
 
 export interface SshRegistration {
@@ -32,6 +33,8 @@ export interface SshRegistration {
   hostKey: string | null;
   provider: string | null;
   metadata: Record<string, unknown> | null;
+  /** The key that asks for it; the worker's own ends with it. */
+  keyId: string;
 }
 
 /** How many workers of a tenant are being set up. */
@@ -53,15 +56,17 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
     db,
     `insert into workers (worker_id, user_id, shared, tags, gpu_name, gpu_count, gpu_memory_gb,
                           gpu_tokens, ssh_host, ssh_port, ssh_user, ssh_key_path, ssh_host_key,
-                          provider, metadata, status, bootstrap_run)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, 'bootstrapping', 1)
+                          provider, metadata, added_by_key_id, status, bootstrap_run)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16,
+             'bootstrapping', 1)
      on conflict (worker_id) do update set
        shared = excluded.shared, tags = excluded.tags, gpu_name = excluded.gpu_name,
        gpu_count = excluded.gpu_count, gpu_memory_gb = excluded.gpu_memory_gb,
        gpu_tokens = excluded.gpu_tokens, ssh_host = excluded.ssh_host, ssh_port = excluded.ssh_port,
        ssh_user = excluded.ssh_user, ssh_key_path = excluded.ssh_key_path,
        ssh_host_key = excluded.ssh_host_key, provider = excluded.provider,
-       metadata = excluded.metadata, status = 'bootstrapping', status_reason = null,
+       metadata = excluded.metadata, added_by_key_id = excluded.added_by_key_id,
+       bound_key_id = null, status = 'bootstrapping', status_reason = null,
        error_code = null, draining = false, decommissioned_at = null, strikes = 0,
        strikes_since = null, bootstrap_run = workers.bootstrap_run + 1
      where workers.decommissioned_at is not null and workers.user_id = excluded.user_id`,
@@ -81,6 +86,7 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
       given.hostKey,
       given.provider,
       given.metadata,
+      given.keyId,
     ],
   );
   return changed === 1;
@@ -90,17 +96,17 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
 export async function requestBootstrap(
   db: Queryable,
   workerId: string,
-  hostKey: string | null,
+  { hostKey, keyId }: { hostKey: string | null; keyId: string },
 ): Promise<number | undefined> {
   const row = await maybeOne<{ bootstrap_run: number }>(
     db,
     `update workers set status = 'bootstrapping', status_reason = null, error_code = null,
             draining = false, bootstrap_run = bootstrap_run + 1,
-            ssh_host_key = coalesce($2, ssh_host_key)
+            ssh_host_key = coalesce($2, ssh_host_key), added_by_key_id = $3
      where worker_id = $1 and ssh_host is not null and decommissioned_at is null
        and (status in ('error', 'dead'))
      returning bootstrap_run`,
-    [workerId, hostKey],
+    [workerId, hostKey, keyId],
   );
   return row?.bootstrap_run;
 }
@@ -228,16 +234,17 @@ export async function trustHostKey(
   return row?.ssh_host_key ?? null;
 }
 
-/** Notes the worker's own key, in place of one that was made before. */
+/** Notes the worker's own key, in place of one that was made before, and binds the worker to it. */
 export async function setBootstrapKey(
   db: Queryable,
   workerId: string,
   keyId: string,
 ): Promise<void> {
-  await execute(db, "update workers set bootstrap_key_id = $2 where worker_id = $1", [
-    workerId,
-    keyId,
-  ]);
+  await execute(
+    db,
+    "update workers set bootstrap_key_id = $2, bound_key_id = $2 where worker_id = $1",
+    [workerId, keyId],
+  );
 }
 
 /** Whether the agent that the last steps started has been heard since. */

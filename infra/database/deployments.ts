@@ -197,7 +197,7 @@ export async function noteServed(db: Queryable, deploymentId: string): Promise<v
 export interface OwnDeployment {
   deployment_id: string;
   status: DeploymentStatus;
-  inference_url: string | null;
+  server: { url: string; token: string | null } | null;
 }
 
 /** Of these ids, those that are deployments of this tenant. */
@@ -209,9 +209,9 @@ export async function findOwnDeployments(
   return await all<OwnDeployment & Record<string, unknown>>(
     db,
     `select d.deployment_id, d.status, (
-       select p.inference_url from placements p
+       select jsonb_build_object('url', p.inference_url, 'token', p.token) from placements p
        where p.deployment_id = d.deployment_id and p.state = 'serving' and p.inference_url is not null
-       order by not p.healthy, p.missing_since is not null, random() limit 1) as inference_url
+       order by not p.healthy, p.missing_since is not null, random() limit 1) as server
      from deployments d where d.user_id = $1 and d.deployment_id = any($2)`,
     [userId, ids],
   );

@@ -13,6 +13,8 @@ export interface HandOut {
   output_ids: Record<string, string>;
   /** Of a job that places a deployment again. */
   deployment_id: string | null;
+  /** Of a deploy job: what the model's server is to be asked with. */
+  serving_token: string | null;
   /** Its job is cancelled: the worker should not go on with it. */
   is_cancelled: boolean;
 }
@@ -38,6 +40,9 @@ export async function handOut(
 
 const MAX_TRIES = 5;
 
+/** 244 random bits. */
+const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
+
 async function tryHandOut(
   db: Queryable,
   workerId: string,
@@ -55,20 +60,23 @@ async function tryHandOut(
        from held
        where j.job_id = held.job_id and held.state = 'assigned' and j.status = 'assigned'
          and j.worker_id = $1
-       returning j.job_id, j.timeout_s),
+       returning j.job_id, j.job_type, j.timeout_s),
      started as (
        update attempts a set state = 'running', started_at = now(),
               deadline_at = now() + make_interval(secs => job.timeout_s),
-              gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens
+              gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens,
+              serving_token = case when job.job_type = 'deploy' then ${NEW_TOKEN} end
        from job, workers w
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
          and w.worker_id = $1
-       returning a.job_id)
+       returning a.job_id, a.serving_token)
      select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
             j.deployment_id,
+            coalesce(a.serving_token, started.serving_token) as serving_token,
             a.cancel_by is not null as is_cancelled,
-            held.state = 'running' or held.job_id in (select job_id from started) as is_running
-     from held join jobs j using (job_id) join attempts a using (job_id, attempt)`,
+            held.state = 'running' or started.job_id is not null as is_running
+     from held join jobs j using (job_id) join attempts a using (job_id, attempt)
+     left join started on started.job_id = held.job_id`,
     [workerId, keyId],
   );
 }

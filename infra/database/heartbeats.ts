@@ -5,6 +5,8 @@ import { OFFER_S } from "./workers";
 export interface Heartbeat {
   workerId: string;
   userId: string;
+  /** The key that the worker must be bound to; null: any of its owner's will do. */
+  boundKeyId: string | null;
   util: number | null;
   memUsed: number | null;
   memTotal: number | null;
@@ -16,6 +18,7 @@ export interface Heartbeat {
 export interface Heard {
   worker_id: string;
   user_id: string;
+  bound_key_id: string | null;
   status: WorkerStatus;
   was: WorkerStatus;
   draining: boolean;
@@ -54,10 +57,13 @@ export async function recordHeartbeats(
   return await all<Heard>(
     db,
     `with given as (
-       select "workerId" as worker_id, "userId" as user_id, util, "memUsed" as used,
+       select "workerId" as worker_id, "userId" as user_id, beats.util, "memUsed" as used,
               "memTotal" as total, "errorReason" as reason
-       from json_to_recordset($1) as beats ("workerId" text, "userId" text, util float8,
-                                            "memUsed" float8, "memTotal" float8, "errorReason" text)),
+       from json_to_recordset($1) as beats ("workerId" text, "userId" text, "boundKeyId" text,
+                                            util float8, "memUsed" float8, "memTotal" float8,
+                                            "errorReason" text)
+       join workers w on w.worker_id = "workerId" and w.user_id = "userId"
+         and ("boundKeyId" is null or w.bound_key_id = "boundKeyId")),
      before as materialized (
        select w.worker_id, w.status from workers w join given g using (worker_id, user_id)
        order by w.worker_id for no key update of w),
@@ -77,7 +83,7 @@ export async function recordHeartbeats(
                                 else w.error_code end
        from given g, before b
        where w.worker_id = b.worker_id and g.worker_id = b.worker_id
-       returning w.worker_id, w.user_id, w.status, b.status as was, w.draining)
+       returning w.worker_id, w.user_id, w.bound_key_id, w.status, b.status as was, w.draining)
      select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
             a.cancel_by is not null as held_cancelled,
             (select json_agg(json_build_object(

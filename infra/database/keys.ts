@@ -10,6 +10,8 @@ export interface AuthenticatingRow {
   scope: Scope;
   name: string;
   made_by_admin: boolean;
+  /** For how many workers it is; null: for any of its tenant's. */
+  workers: number | null;
   digest: Buffer;
   /** Its last use was not noted within the last minute. */
   is_unnoticed: boolean;
@@ -22,7 +24,7 @@ export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at
 export async function findKeys(db: Queryable, digests: Buffer[]): Promise<AuthenticatingRow[]> {
   return await all<AuthenticatingRow>(
     db,
-    `select key_id, user_id, scope, name, made_by_admin, digest,
+    `select key_id, user_id, scope, name, made_by_admin, workers, digest,
             last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
      from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
     [digests],
@@ -59,10 +61,12 @@ export interface KeyRow {
   expires_at: Date | null;
   last_used_at: Date | null;
   revoked_at: Date | null;
+  workers: number | null;
+  serving_hosts: string[];
 }
 
-const SHOWN =
-  "key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at, revoked_at";
+const SHOWN = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at, revoked_at,
+  workers, serving_hosts`;
 
 /** A tenant's keys, newest first, the revoked ones among them. */
 export async function listKeys(
@@ -112,6 +116,25 @@ export async function findExpiry(db: Queryable, keyId: string): Promise<Date | n
   return row?.expires_at;
 }
 
+export async function isLiveKey(db: Queryable, keyId: string): Promise<boolean> {
+  return (await findExpiry(db, keyId)) !== undefined;
+}
+
+/** Holds off other transactions that bind workers to this key. */
+export async function lockKey(db: Queryable, keyId: string): Promise<void> {
+  await maybeOne(db, "select from api_keys where key_id = $1 for no key update", [keyId]);
+}
+
+/** How many workers a limited key has. */
+export async function countBoundWorkers(db: Queryable, keyId: string): Promise<number> {
+  const row = await maybeOne<{ n: number }>(
+    db,
+    `select count(*)::int as n from workers where bound_key_id = $1 and decommissioned_at is null`,
+    [keyId],
+  );
+  return row?.n ?? 0;
+}
+
 /** Whose key it is; undefined: there is none. */
 export async function findKeyOwner(db: Queryable, keyId: string): Promise<string | undefined> {
   const row = await maybeOne<{ user_id: string }>(
@@ -130,6 +153,9 @@ export interface NewKey {
   expiresAt?: string | null;
   /** The key that asked for it, which takes it along when it is revoked. */
   madeByKeyId?: string;
+  /** A worker key for so many workers, and the hosts that their models may be served from. */
+  workers?: number | null;
+  servingHosts?: string[];
   /** An own key text, as the embedded stack keeps it between starts; else one is minted. */
   key?: string;
 }
@@ -140,8 +166,8 @@ export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & 
   const row = await maybeOne<KeyRow>(
     db,
     `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin, expires_at,
-                           made_by_key_id)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                           made_by_key_id, workers, serving_hosts)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (digest) do update set digest = excluded.digest
      returning ${SHOWN}`,
     [
@@ -154,6 +180,8 @@ export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & 
       given.madeByAdmin,
       given.expiresAt ?? null,
       given.madeByKeyId ?? null,
+      given.workers ?? null,
+      given.servingHosts ?? [],
     ],
   );
   if (!row) throw new Error("insert returned no key");

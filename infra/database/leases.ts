@@ -1,8 +1,9 @@
 import type { HandOut } from "./hand-out";
 import { execute, maybeOne, type Queryable } from "./pool";
+import type { WorkerCall } from "./workers";
 
 /** A running attempt in the hands of its worker, with what its job names. */
-export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled"> {
+export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
   /** Its job is to end: the worker should stop. */
   cancelled: boolean;
@@ -16,17 +17,14 @@ export interface Checkpoint {
   sha256: string;
 }
 
-export interface LeaseClaim {
+export interface LeaseClaim extends WorkerCall {
   jobId: string;
-  workerId: string;
   attempt: number;
-  /** The tenant of the key that claims it. */
-  userId: string;
 }
 
 /** What is known of a worker's claim on an attempt. */
 export interface ClaimedLease {
-  /** Null: the worker is not this tenant's. */
+  /** Null: the caller may not act for this worker. */
   worker_id: string | null;
   /** The job is the tenant's, or the worker had it once. */
   knows_job: boolean;
@@ -37,7 +35,8 @@ export interface ClaimedLease {
 export async function findLease(db: Queryable, claim: LeaseClaim): Promise<ClaimedLease> {
   const row = await maybeOne<ClaimedLease>(
     db,
-    `select (select worker_id from workers where worker_id = $2 and user_id = $4) as worker_id,
+    `select (select worker_id from workers where worker_id = $2 and user_id = $4
+               and ($5::text is null or bound_key_id = $5)) as worker_id,
             exists (select from jobs where job_id = $1 and user_id = $4)
               or exists (select from attempts where job_id = $1 and worker_id = $2
                          and started_at is not null) as knows_job,
@@ -49,7 +48,7 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
              from attempts a join jobs j using (job_id)
              where a.job_id = $1 and a.attempt = $3 and a.worker_id = $2 and a.state = 'running'
             ) as lease`,
-    [claim.jobId, claim.workerId, claim.attempt, claim.userId],
+    [claim.jobId, claim.workerId, claim.attempt, claim.userId, claim.boundKeyId],
   );
   if (!row) throw new Error("a select without from returned no row");
   return row;

@@ -57,6 +57,7 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
     db,
     `with made as (
        select p.deployment_id, p.placement, a.worker_id, a.result->>'inference_url' as url, a.ended_at,
+              a.serving_token,
               w.status <> 'dead' and w.decommissioned_at is null as lives,
               d.status = 'active' and d.max_replicas > (
                 select count(*) from placements o
@@ -66,6 +67,7 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
        join workers w on w.worker_id = a.worker_id
        where p.job_id = $1 and p.state = 'starting')
      update placements p set worker_id = made.worker_id, inference_url = made.url,
+            token = made.serving_token,
             serving_at = made.ended_at,
             state = case when not lives then 'ended' when is_wanted then 'serving' else 'stopping' end,
             outcome = case when not lives then 'worker_lost' end,
@@ -267,16 +269,30 @@ export async function listStrays(
   return rows.map((row) => row.id);
 }
 
+/** A server of a deployed model. */
+export interface ServingTarget {
+  /** By its worker's word. */
+  inference_url: string;
+  /** What it is to be asked with; null where the worker was given none. */
+  token: string | null;
+  /** Where its worker's requests come from. */
+  worker_address: string | null;
+  /** Hosts that its worker's owner has named. */
+  hosts: string[];
+}
+
 /** Where a deployment answers right now, the soundest first, in no order else. */
-export async function listTargets(db: Queryable, deploymentId: string): Promise<string[]> {
-  const rows = await all<{ inference_url: string }>(
+export async function listTargets(db: Queryable, deploymentId: string): Promise<ServingTarget[]> {
+  return await all<ServingTarget & Record<string, unknown>>(
     db,
-    `select inference_url from placements
-     where deployment_id = $1 and state = 'serving' and healthy and inference_url is not null
-     order by missing_since is not null, random()`,
+    `select p.inference_url, p.token, w.address as worker_address,
+            array_remove(coalesce(k.serving_hosts, '{}') || w.ssh_host, null) as hosts
+     from placements p join workers w using (worker_id)
+     left join api_keys k on k.key_id = w.bound_key_id
+     where p.deployment_id = $1 and p.state = 'serving' and p.healthy and p.inference_url is not null
+     order by p.missing_since is not null, random()`,
     [deploymentId],
   );
-  return rows.map((row) => row.inference_url);
 }
 
 /** The number of the next placement. Hold the deployment's lock. */

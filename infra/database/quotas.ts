@@ -25,11 +25,14 @@ export const countWorkers = (db: Queryable, userId: string): Promise<number> =>
     userId,
   );
 
+/** Of its artifacts, and of files that its running jobs have uploaded. */
 export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
-    `select coalesce(sum(size_bytes), 0) as n from artifacts
-     where user_id = $1 and registered_at is not null and deleted_at is null`,
+    `select coalesce((select sum(size_bytes) from artifacts
+                      where user_id = $1 and registered_at is not null and deleted_at is null), 0)
+          + coalesce((select sum(f.size_bytes) from jobs j join attempt_files f using (job_id)
+                      where j.user_id = $1 and j.status not in ('completed', 'failed')), 0) as n`,
     userId,
   );
 

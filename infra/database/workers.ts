@@ -13,6 +13,7 @@ export interface WorkerRow {
   gpu_memory_gb: number;
   job_types: string[] | null;
   tenants: string[] | null;
+  bound_key_id: string | null;
   ssh_host: string | null;
   ssh_port: number | null;
   ssh_user: string | null;
@@ -43,6 +44,14 @@ export async function lockWorker(db: Queryable, workerId: string): Promise<Worke
   );
 }
 
+/** Who acts for which worker. */
+export interface WorkerCall {
+  workerId: string;
+  userId: string;
+  /** The key that the worker must be bound to; null: any of its owner's will do. */
+  boundKeyId: string | null;
+}
+
 export interface Registration {
   workerId: string;
   userId: string;
@@ -56,6 +65,10 @@ export interface Registration {
   gpuTokens: string[];
   jobTypes: string[] | null;
   tenants: string[] | null;
+  /** The limited key that it is bound to from now on; null leaves it as it is. */
+  boundKeyId: string | null;
+  /** Where the request comes from. */
+  address: string;
 }
 
 /**
@@ -69,14 +82,17 @@ export async function upsertWorker(
   return await maybeOne<{ status: WorkerStatus }>(
     db,
     `insert into workers as w (worker_id, user_id, shared, boot_id, version, tags, gpu_name,
-                               gpu_count, gpu_memory_gb, gpu_tokens, job_types, tenants, status,
-                               heartbeat_seq, last_heartbeat_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 'idle', 1, now())
+                               gpu_count, gpu_memory_gb, gpu_tokens, job_types, tenants, bound_key_id,
+                               address, status, heartbeat_seq, last_heartbeat_at)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'idle', 1, now())
      on conflict (worker_id) do update set
        shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
        tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
        gpu_memory_gb = excluded.gpu_memory_gb, gpu_tokens = excluded.gpu_tokens,
-       job_types = excluded.job_types, tenants = excluded.tenants,
+       job_types = excluded.job_types, tenants = excluded.tenants, address = excluded.address,
+       bound_key_id = case when w.decommissioned_at is null
+                           then coalesce(excluded.bound_key_id, w.bound_key_id)
+                           else excluded.bound_key_id end,
        heartbeat_seq = w.heartbeat_seq + 1, poll_seq = w.poll_seq + 1, last_heartbeat_at = now(),
        available_until = case when w.boot_id = excluded.boot_id then w.available_until end,
        draining = w.draining and w.boot_id is not distinct from excluded.boot_id
@@ -103,6 +119,8 @@ export async function upsertWorker(
       given.gpuTokens,
       given.jobTypes,
       given.tenants,
+      given.boundKeyId,
+      given.address,
     ],
   );
 }
@@ -126,18 +144,17 @@ const OFFER = `status, available_until::text, draining,
  */
 export async function offerWorker(
   db: Queryable,
-  workerId: string,
-  userId: string,
-  waitS: number,
+  { workerId, userId, boundKeyId, address, waitS }: WorkerCall & { address: string; waitS: number },
 ): Promise<Offer | undefined> {
   return await maybeOne<Offer>(
     db,
     `update workers w set available_until = now() + make_interval(secs => $3), poll_seq = poll_seq + 1,
             status = case when ${IS_WELL_AGAIN} then 'idle' else status end,
             status_reason = case when ${IS_WELL_AGAIN} then null else status_reason end,
-            error_code = case when ${IS_WELL_AGAIN} then null else error_code end
-     where worker_id = $1 and user_id = $2 returning ${OFFER}`,
-    [workerId, userId, waitS + OFFER_S],
+            error_code = case when ${IS_WELL_AGAIN} then null else error_code end, address = $5
+     where worker_id = $1 and user_id = $2 and ($4::text is null or bound_key_id = $4)
+     returning ${OFFER}`,
+    [workerId, userId, waitS + OFFER_S, boundKeyId, address],
   );
 }
 

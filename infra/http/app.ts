@@ -145,7 +145,7 @@ export async function createApp(
       );
     }
   });
-  addRoutes(app, routes);
+  addRoutes(app, routes, ctx.databaseTurns);
   return app;
 }
 

@@ -27,6 +27,8 @@ export interface Forwarding {
   /** Longest that nothing passes, either way. */
   timeoutMs: number;
   addresses: AddressPolicy;
+  /** What the server asks for; the caller's own credentials are not passed on. */
+  token: string | null;
   requestId: string;
   /** Nobody waits for the answer any more. */
   signal: AbortSignal;
@@ -49,7 +51,11 @@ export async function forward(target: URL, given: Forwarding): Promise<IncomingM
   const send = target.protocol === "https:" ? overHttps : overHttp;
   const outgoing = send(target, {
     method,
-    headers: { ...requestHeaders(given), "x-request-id": given.requestId },
+    headers: {
+      ...requestHeaders(given),
+      "x-request-id": given.requestId,
+      ...(given.token === null ? {} : { authorization: `Bearer ${given.token}` }),
+    },
     lookup: addresses.lookup,
     agent: false,
   });

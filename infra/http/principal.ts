@@ -16,6 +16,8 @@ export interface Principal {
   scope: Scope;
   /** Workers registered with this key serve every tenant. */
   sharesWorkers: boolean;
+  /** For how many workers the key is; null: for any of the tenant's. */
+  workerLimit: number | null;
 }
 
 /** Scopes that may call a route, by the least that it asks for. */
@@ -62,6 +64,7 @@ export async function authenticate(
     keyName: found.name,
     scope: found.scope,
     sharesWorkers: found.scope === "admin" || (found.scope === "worker" && found.made_by_admin),
+    workerLimit: found.workers,
   };
 }
 
@@ -72,6 +75,18 @@ export function requireScope(principal: Principal, needed: Scope): void {
 
 export const insufficientScope = (message: string, param?: string): ForgeError =>
   new ForgeError(403, "insufficient_scope", message, param);
+
+/** The key that a worker must be bound to for this caller to act for it; null: it may for any of the tenant's. */
+export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
+  workerLimit === null ? null : keyId;
+
+/** Whether this caller may act for a worker. */
+export const mayActFor = (
+  principal: Principal,
+  worker: { user_id: string; bound_key_id: string | null },
+): boolean =>
+  worker.user_id === principal.userId &&
+  (principal.workerLimit === null || worker.bound_key_id === principal.keyId);
 
 /** Whose things this key may see: its tenant's; everybody's for an admin. */
 export const viewerOf = (principal: Principal): Viewer =>

@@ -57,6 +57,8 @@ interface RouteSpec<Q, B> {
   unlimited?: true;
   /** Nobody waits for its answer: its key is looked up together with those of other such requests. */
   patient?: true;
+  /** Its handler waits for more than the database, and takes turns at that by itself. */
+  waits?: true;
   /** The operation's name in the document, and in SDKs made from it. */
   operationId: string;
   /** The group it is shown in. */

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { ForgeError, InvalidRequest } from "../../core/errors";
+import type { DatabaseTurns } from "../database/turns";
 import { isStorable } from "./body";
 import { requireScope } from "./principal";
 import { mediaTypeOf, type Route } from "./route";
@@ -19,12 +20,12 @@ function pathsOf(route: Route): string[] {
 }
 
 /** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
-export function addRoutes(app: FastifyInstance, routes: Route[]): void {
+export function addRoutes(app: FastifyInstance, routes: Route[], turns: DatabaseTurns): void {
   const allowed = new Map<string, { url: string; methods: Set<string> }>();
   const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
   for (const route of routes) {
     for (const url of pathsOf(route)) {
-      if (!takesAnything(route)) addRoute(app, route, url);
+      if (!takesAnything(route)) addRoute(app, route, url, turns);
       // Two routes may name one place of the path by two names.
       const shape = url.replaceAll(/:[a-z_]+/g, ":");
       const known = allowed.get(shape) ?? { url, methods: new Set() };
@@ -38,7 +39,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
     unparsed.removeAllContentTypeParsers();
     unparsed.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
     for (const route of routes.filter(takesAnything)) {
-      for (const url of pathsOf(route)) addRoute(unparsed, route, url);
+      for (const url of pathsOf(route)) addRoute(unparsed, route, url, turns);
     }
   });
   for (const { url, methods } of allowed.values()) {
@@ -55,7 +56,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[]): void {
   }
 }
 
-function addRoute(app: FastifyInstance, route: Route, url: string): void {
+function addRoute(app: FastifyInstance, route: Route, url: string, turns: DatabaseTurns): void {
   const success = Number(Object.keys(route.answers)[0]);
   // Workers may be newer than the server: what it doesn't know is ignored where they call.
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
@@ -72,7 +73,7 @@ function addRoute(app: FastifyInstance, route: Route, url: string): void {
     },
     handler: async (request, reply) => {
       reply.code(success);
-      return await route.handle({
+      const call = {
         principal: request.principal,
         params: readParams(request),
         query: readQuery(query, repeatable, request),
@@ -80,7 +81,10 @@ function addRoute(app: FastifyInstance, route: Route, url: string): void {
         headers: headers ? readHeaders(headers, request) : {},
         request,
         reply,
-      });
+      };
+      if (route.scope === "open" || route.waits) return await route.handle(call);
+      const among = turns[route.scope === "worker" ? "worker" : "user"];
+      return await among.take(request.principal.userId, () => route.handle(call));
     },
   });
 }

@@ -1,4 +1,4 @@
-import { AddressPolicy, NOT_PUBLIC, OURS } from "./address-policy";
+import { AddressPolicy, LOCAL, NOT_PUBLIC } from "./address-policy";
 import { ConnectionRefused } from "./refused";
 
 test.each([
@@ -28,7 +28,7 @@ test("with one, only what is on it", () => {
 });
 
 test("what is allowed beside the rule is allowed, and nothing else", () => {
-  const policy = new AddressPolicy([], OURS, ["127.0.0.0/8", "::1"]);
+  const policy = new AddressPolicy([], LOCAL, ["127.0.0.0/8", "::1"]);
   for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1", "10.0.0.1"]) {
     expect(policy.allows(address)).toBe(true);
   }

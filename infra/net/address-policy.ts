@@ -4,7 +4,7 @@ import { BlockList, isIP, type LookupFunction } from "node:net";
 import { ConnectionRefused } from "./refused";
 
 /** Not connected to unless the operator allows it by name: this machine, its link, and what is no host. */
-export const OURS = [
+export const LOCAL = [
   "0.0.0.0/8",
   "127.0.0.0/8",
   "169.254.0.0/16",
@@ -14,9 +14,9 @@ export const OURS = [
   "ff00::/8",
 ];
 
-/** Beside those, networks that are somebody's own, also in the clothes of another protocol. */
+/** Those, and private networks, also as addresses of a translation protocol. */
 export const NOT_PUBLIC = [
-  ...OURS,
+  ...LOCAL,
   "10.0.0.0/8",
   "100.64.0.0/10",
   "172.16.0.0/12",
@@ -28,6 +28,10 @@ export const NOT_PUBLIC = [
   "2002::/16",
   "fc00::/7",
 ];
+
+/** An IPv4 address that arrived as IPv6 (`::ffff:10.0.0.1`) is the IPv4 address. */
+export const plainAddress = (address: string): string =>
+  /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
 
 const familyOf = (address: string): "ipv4" | "ipv6" => (isIP(address) === 6 ? "ipv6" : "ipv4");
 
@@ -58,15 +62,14 @@ export class AddressPolicy {
    * @param networks the allow-list, in CIDR notation; none: all but those refused.
    * @param besides allowed beside that.
    */
-  constructor(networks: string[], refused = OURS, besides: string[] = []) {
+  constructor(networks: string[], refused = LOCAL, besides: string[] = []) {
     this.allowed = networks.length > 0 ? parseNetworks(networks) : undefined;
     this.refused = parseNetworks(refused);
     this.besides = parseNetworks(besides);
   }
 
   allows(address: string): boolean {
-    // An IPv4 address in IPv6 clothes is judged as what it is.
-    const bare = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1] ?? address;
+    const bare = plainAddress(address);
     const family = familyOf(bare);
     if (this.besides.check(bare, family)) return true;
     return this.allowed ? this.allowed.check(bare, family) : !this.refused.check(bare, family);

@@ -1,6 +1,16 @@
 import { createHash, randomUUID } from "node:crypto";
 import { constants, createReadStream, existsSync, realpathSync } from "node:fs";
-import { type FileHandle, mkdir, open, readdir, rename, rm, rmdir, stat } from "node:fs/promises";
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  readdir,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  statfs,
+} from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
@@ -35,6 +45,11 @@ export class LocalStore implements ObjectStore {
       }
     });
     return { sizeBytes, sha256: hash.digest("hex") };
+  }
+
+  async freeBytes(): Promise<number> {
+    const { bavail, bsize } = await statfs(this.root);
+    return bavail * bsize;
   }
 
   async append(key: string, offset: number, body: AsyncIterable<Buffer>): Promise<void> {

@@ -51,6 +51,8 @@ export interface ObjectStore {
   read(key: string, range?: ByteRange): Readable;
   /** Where a store keeps its objects as files of this machine's: the object's absolute path, if it is there. */
   localPath?(key: string): string;
+  /** How much may still be written, where the store knows. */
+  freeBytes?(): Promise<number>;
   /** Removes the object, if it is there. */
   remove(key: string): Promise<void>;
   /** Removes every object below a prefix that ends a path's segment. */

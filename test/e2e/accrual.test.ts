@@ -105,6 +105,8 @@ async function register(workerId: string): Promise<void> {
     gpuTokens: [],
     jobTypes: null,
     tenants: null,
+    boundKeyId: null,
+    address: "127.0.0.1",
   });
 }
 
@@ -234,7 +236,7 @@ async function act(deploymentId: string, one: Action): Promise<void> {
       });
     case "beat": {
       const told = { workerId, userId: USER, util: null, memUsed: null, memTotal: null };
-      const beat = { ...told, errorReason: null };
+      const beat = { ...told, boundKeyId: null, errorReason: null };
       const [heard] = await recordHeartbeats(ctx.pool, [beat], ctx.config.deployments);
       if (!heard) return;
       await compareSightings(ctx, heard, {

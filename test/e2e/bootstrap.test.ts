@@ -2,14 +2,17 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { bootstrapWorkflowId } from "../../core/workflow-ids";
+import { ApiClient } from "../../dev/api-client";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
 import { inspectHistory } from "../support/histories";
 import { untilEnded, untilStatus } from "../support/jobs";
 import { Machine } from "../support/machine";
 import { createTenant } from "../support/tenants";
+import { TestWorker } from "../support/test-worker";
 
 /** A machine becomes a worker; how each step fails, and the server with it, is in test/slow. */
 const machine = new Machine();
@@ -164,6 +167,28 @@ describe("the story of one machine", () => {
     for (const text of said) {
       for (const secret of [key, privateKey, "not-for-the-log"]) expect(text).not.toContain(secret);
     }
+  });
+
+  test("its key is for this machine alone, and ends with the key that asked for it", async () => {
+    const { forge } = machine;
+    const key = /forge_worker_[^']+/.exec(machine.read("agent.env"))?.[0] ?? "";
+    const other = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "another-box");
+    expect(await other.register()).toMatchObject({
+      status: 409,
+      body: { error: { code: "quota_exceeded" } },
+    });
+    const { api_keys: keys } = await forge.user.get<{ api_keys: Record<string, unknown>[] }>(
+      "/api/auth/api-keys",
+    );
+    const own = keys.find(({ name, revoked_at }) => name === `worker ${machine.id}` && !revoked_at);
+    expect(own).toMatchObject({ scope: "worker", workers: 1 });
+    const { key_id: asking } = await forge.user.get<{ key_id: string }>("/api/auth/ping");
+    const [row] = await all(
+      forge.ctx.pool,
+      "select made_by_key_id from api_keys where key_id = $1",
+      [own?.key_id],
+    );
+    expect(row).toEqual({ made_by_key_id: asking });
   });
 
   test("made anew, its host key is refused until it is given", async () => {

@@ -1,12 +1,22 @@
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
+import {
+  type ClientRequest,
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type Server,
+} from "node:http";
+import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
+import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../infra/database/pool";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
 import type { ModelServer } from "../support/model-server";
 import type { ServingWorker } from "../support/serving-worker";
 import { createTenant } from "../support/tenants";
+import { TestWorker } from "../support/test-worker";
 
 /** The stable address of a deployed model: what passes, what doesn't, and in which pieces. */
 let forge: Forge;
@@ -107,9 +117,13 @@ test("method, path, query, body and status pass; key, cookies and hop-by-hop hea
     "content-type": "application/json",
     host: new URL(model.url).host,
   });
-  for (const name of ["x-service-api-key", "authorization", "cookie", "x-forwarded-for"]) {
+  for (const name of ["x-service-api-key", "cookie", "x-forwarded-for"]) {
     expect(sent?.headers[name]).toBeUndefined();
   }
+  // Its own credential is the deployment's, which only its worker was given.
+  const [job] = worker.jobs;
+  expect(job?.serving_token).toMatch(/^forge_model_[0-9a-f]{64}$/);
+  expect(sent?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);
   expect(JSON.stringify(sent?.rawHeaders)).not.toContain(forge.user.key);
   for (const name of ["set-cookie", "location", "keep-alive", "access-control-allow-origin"]) {
     if (name !== "keep-alive") expect(asked.headers.get(name)).toBeNull();
@@ -124,7 +138,8 @@ test("a key sent as bearer is ours too", async () => {
     headers: { authorization: `Bearer ${forge.user.key}` },
   });
   expect(response.status).toBe(200);
-  expect(model.requests[0]?.headers.authorization).toBeUndefined();
+  const [job] = worker.jobs;
+  expect(model.requests[0]?.headers.authorization).toBe(`Bearer ${job?.serving_token}`);
 });
 
 test("nobody without the tenant's key gets there, nor learns that it is there", async () => {
@@ -352,4 +367,66 @@ test("an unhealthy server is not asked", async () => {
   await waitFor("it to be refused", async () => (await ask("/models")).status === 503);
   worker.unhealthy.clear();
   await waitFor("it to be well again", async () => (await ask("/models")).status === 200);
+});
+
+describe("a worker that names a server which is not its own", () => {
+  let neighbour: Server;
+  let asked: string[];
+
+  beforeAll(async () => {
+    asked = [];
+    neighbour = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers.authorization}`);
+      response.end("{}");
+    });
+    // Of the same machine, as an address that the operator allows, and not the worker's.
+    await new Promise<void>((resolve) => neighbour.listen(0, "127.0.0.2", resolve));
+  });
+
+  afterAll(async () => {
+    await new Promise((resolve) => neighbour.close(resolve));
+  });
+
+  async function deployAt(inferenceUrl: string, key: object): Promise<Asked> {
+    const { user } = await createTenant(forge, `liar-${asked.length}-${Date.now()}`);
+    const made = await user.post<{ key: string }>("/api/auth/api-keys", {
+      scope: "worker",
+      workers: 1,
+      ...key,
+    });
+    const api = new ApiClient(forge.stack.apiUrl, made.key);
+    const liar = new TestWorker(api, `liar-${Date.now()}`);
+    await liar.register();
+    const { job_id: jobId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
+    await liar.complete(await liar.take(), { result: { inference_url: inferenceUrl } });
+    const { result } = await untilEnded(user, jobId);
+    const path = `/api/deployments/${result?.deployment_id}/v1/models`;
+    const response = await fetch(`${forge.stack.apiUrl}${path}`, {
+      headers: { "x-service-api-key": user.key },
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text };
+  }
+
+  test("is not followed there, and its tenant reads why", async () => {
+    const { port } = neighbour.address() as AddressInfo;
+    const answer = await deployAt(`http://127.0.0.2:${port}/v1`, {});
+    expect(answer.status).toBe(503);
+    expect(codeOf(answer)).toBe("deployment_unavailable");
+    expect(answer.text).toContain("serving_hosts");
+    expect(asked).toEqual([]);
+  });
+
+  test("but where its key names the host, with that deployment's token", async () => {
+    const { port } = neighbour.address() as AddressInfo;
+    const key = { serving_hosts: ["127.0.0.2"] };
+    expect((await deployAt(`http://127.0.0.2:${port}/v1`, key)).status).toBe(200);
+    expect(asked).toEqual([expect.stringMatching(/^\/v1\/models Bearer forge_model_/)]);
+  });
+
+  test("nor on a port that is not for models, of its own address", async () => {
+    const answer = await deployAt("http://127.0.0.1:22/v1", {});
+    expect(answer.status).toBe(503);
+    expect(answer.text).toContain("FORGE_DEPLOYMENT_PORTS");
+  });
 });

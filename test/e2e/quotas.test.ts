@@ -2,6 +2,7 @@ import { connect, type Socket } from "node:net";
 import { type Answer, ApiClient, type Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
 
 const PER_MINUTE = 600;
@@ -249,6 +250,19 @@ test("a tenant has so many bytes in the store; beyond them neither dataset nor j
   const { artifact_id: id } = first.body as { artifact_id: string };
   await tenant.user.call("DELETE", `/api/artifacts/${id}`);
   expect((await upload()).status).toBe(201);
+});
+
+test("files of a running job count, and a worker at the limit may leave no more", async () => {
+  const tenant = await createTenant(forge, "outputs");
+  const { job_id: id } = await tenant.user.submit("audit", AUDIT);
+  const worker = tenant.worker("outputs-box");
+  await worker.register();
+  const job = await worker.take();
+  expect(await worker.upload(job, "a.parquet", "x".repeat(CAPS.stored_bytes))).toBe(201);
+  expect(await worker.upload(job, "b.parquet", "x")).toBe(409);
+  // The job still ends, and is billed.
+  expect((await worker.complete(job)).status).toBe(200);
+  expect((await untilEnded(tenant.user, id)).status).toBe("completed");
 });
 
 test("a key that expires makes none that outlives it", async () => {

@@ -6,6 +6,7 @@ export interface HandedJob {
   payload: Record<string, unknown>;
   attempt: number;
   output_ids: Record<string, string>;
+  serving_token?: string;
 }
 
 /** A worker that does what a test says, over the worker endpoints of spec.md 4.3. */

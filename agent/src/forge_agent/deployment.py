@@ -74,8 +74,9 @@ class Deployment:
         """Whether its job has come so far that it is served again after a restart."""
         return bool(self._spec.get("kept"))
 
-    def prepare(self, host: str, port: int) -> None:
-        self._write_spec({"host": host, "port": port, "kept": False})
+    def prepare(self, host: str, port: int, token: str | None) -> None:
+        """`token`: what requests to its server need, kept for when it is served again."""
+        self._write_spec({"host": host, "port": port, "token": token, "kept": False})
 
     def keep(self) -> None:
         self._write_spec({**self._spec, "kept": True})
@@ -87,6 +88,8 @@ class Deployment:
             "FORGE_PORT": str(self._spec["port"]),
             "FORGE_DEPLOYMENT_ID": self.id,
         }
+        if self._spec.get("token"):
+            env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
         if self._handler.image:
             remove_container(self._container)  # one that an agent that was killed has left
         process = start_handler(self._handler, self.run_folder, env, self._container)
@@ -196,6 +199,7 @@ class Deployment:
     def _write_spec(self, spec: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = self._spec_file.with_suffix(".part")
+        partial.touch(mode=0o600)
         partial.write_text(json.dumps(spec))
         partial.replace(self._spec_file)
         self._spec = spec

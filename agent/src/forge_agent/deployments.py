@@ -64,7 +64,8 @@ class Deployments:
         """Starts the server of a deploy job, and returns when it is healthy."""
         deployment = Deployment(self._config, self.folder_for(lease), self._env, self._mask)
         host = self._config.deploy_host or _host_towards(self._config.api_url)
-        deployment.prepare(host, _free_port(host, self._config.deploy_ports))
+        port = _free_port(host, self._config.deploy_ports)
+        deployment.prepare(host, port, lease.job.get("serving_token"))
         folder = deployment.run_folder
         folder.describe(lease, inputs, None, {})
         deployment.job_log = log

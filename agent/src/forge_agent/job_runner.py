@@ -229,11 +229,13 @@ class JobRunner:
             name: {key: value for key, value in asdict(teacher).items() if value is not None}
             for name, teacher in self._config.teachers.items()
         }
-        own = {
-            str(entry["value"]): {"base_url": str(entry["inference_url"])}
-            for entry in lease.job["inputs"]
-            if entry.get("inference_url")
-        }
+        own: dict[str, dict[str, str]] = {}
+        for entry in lease.job["inputs"]:
+            if entry.get("inference_url"):
+                teacher = {"base_url": str(entry["inference_url"])}
+                if entry.get("inference_token"):
+                    teacher["api_key"] = str(entry["inference_token"])
+                own[str(entry["value"])] = teacher
         return {**configured, **own}
 
     def _is_allowed(self, lease: Lease) -> bool:

@@ -13,8 +13,9 @@ from .serving import QUEUE_LENGTH
 
 
 def deploy(job: Job) -> dict[str, Any]:
-    """An OpenAI-compatible API on FORGE_HOST:FORGE_PORT (any free port for 0), without a key.
+    """An OpenAI-compatible API on FORGE_HOST:FORGE_PORT (any free port for 0).
 
+    Requests need FORGE_DEPLOYMENT_TOKEN as their bearer token, where that is set.
     The model's name there is FORGE_DEPLOYMENT_ID, else the checkpoint's id. Result and config.json
     are written once the model is loaded, before the server listens.
     """
@@ -23,7 +24,8 @@ def deploy(job: Job) -> dict[str, Any]:
     model = load_model(job.input("checkpoint_id"))
     checkpoint = str(job.payload["checkpoint_id"])
     deployment = os.environ.get("FORGE_DEPLOYMENT_ID")
-    with ApiServer(host, _port(), deployment or checkpoint, model) as server:
+    token = os.environ.get("FORGE_DEPLOYMENT_TOKEN") or None
+    with ApiServer(host, _port(), deployment or checkpoint, model, token) as server:
         url = f"http://{host}:{server.server_port}/v1"
         config = {
             "deployment_id": deployment or job.output_ids["deployment_id"],

@@ -1,5 +1,6 @@
 """An OpenAI-compatible HTTP server before one model."""
 
+import hmac
 import json
 import socket
 import sys
@@ -21,12 +22,18 @@ _LINGER_BYTES = 32 * 2**20
 
 
 class ApiServer(ThreadingHTTPServer):
-    """Bound at once, so that its port is known; it listens once `server_activate` is called."""
+    """Bound at once, so that its port is known; it listens once `server_activate` is called.
+
+    With a token, all but `/health` is refused with 401 without that bearer token.
+    """
 
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, host: str, port: int, name: str, model: LanguageModel) -> None:
+    def __init__(
+        self, host: str, port: int, name: str, model: LanguageModel, token: str | None = None
+    ) -> None:
+        self.token = token
         self.model_name = name
         self.model = model
         self.queue = ModelQueue(model)
@@ -83,6 +90,8 @@ class _Connection(BaseHTTPRequestHandler):
         match self.path.split("?")[0]:
             case "/health":
                 self._send(200, {"status": "ok", "model": name})
+            case _ if not self._is_authorized():
+                self._unauthorized()
             case "/v1/models":
                 self._send(200, {"object": "list", "data": [card]})
             case path if path == f"/v1/models/{name}":
@@ -92,6 +101,9 @@ class _Connection(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         path = self.path.split("?")[0]
+        if not self._is_authorized():
+            self._unauthorized()
+            return
         if path not in ("/v1/chat/completions", "/v1/completions"):
             self._not_found()
             return
@@ -115,6 +127,15 @@ class _Connection(BaseHTTPRequestHandler):
             self.close_connection = True
         finally:
             wanted.request.abandon()
+
+    def _is_authorized(self) -> bool:
+        token = self.server.token
+        sent = self.headers.get("Authorization", "")
+        return token is None or hmac.compare_digest(sent.encode(), f"Bearer {token}".encode())
+
+    def _unauthorized(self) -> None:
+        self._leave_unread()
+        self._refuse(401, "this needs the deployment's token", code="invalid_token")
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length", "")

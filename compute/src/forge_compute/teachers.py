@@ -97,6 +97,8 @@ def find_teacher(job: Job, name: str) -> Teacher:
 
 
 def _key_of(name: str, entry: dict[str, object]) -> str | None:
+    if entry.get("api_key"):
+        return str(entry["api_key"])
     variable = entry.get("api_key_env")
     if not variable:
         return None

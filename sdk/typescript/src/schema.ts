@@ -772,7 +772,7 @@ export interface BillingRecord {
   rate_card_version: number;
   /** how the total came about, with the numbers */
   formula: string;
-  /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed */
+  /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
   flags: string[];
   attempts: Array<{
     attempt: number;
@@ -783,8 +783,10 @@ export interface BillingRecord {
     gpu_hours: number;
     gpu_hours_measured: number;
     gpu_hours_reported: number | null;
-    /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed */
+    /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
     flags: string[];
+    /** numbers that were cut, as the worker told them */
+    reported?: Record<string, number>;
   }>;
   created_at: string;
 }
@@ -893,6 +895,10 @@ export interface NewApiKey {
   /** to the minute */
   last_used_at: string | null;
   revoked_at: string | null;
+  /** how many workers a worker key is for; null: any */
+  workers: number | null;
+  /** where else their models may be served from */
+  serving_hosts: string[];
   /** its text, shown here only */
   key: string | null;
 }
@@ -907,6 +913,10 @@ export interface ApiKey {
   /** to the minute */
   last_used_at: string | null;
   revoked_at: string | null;
+  /** how many workers a worker key is for; null: any */
+  workers: number | null;
+  /** where else their models may be served from */
+  serving_hosts: string[];
 }
 
 export interface Limit {
@@ -1076,6 +1086,8 @@ export interface HandedJob {
     log_url: string;
     log_max_bytes: number;
   };
+  /** of a deploy job: its server must refuse requests without this bearer token */
+  serving_token?: string;
   /** what an earlier attempt left to go on from */
   resume_from: {
     /** where the worker reads it: a path of this API, or an address */
@@ -1113,6 +1125,8 @@ export interface JobInput {
   uri?: string;
   /** of a deployment */
   inference_url?: string;
+  /** what that is asked with, as a bearer token */
+  inference_token?: string;
 }
 
 export interface ReceivedFile {
@@ -1941,6 +1955,10 @@ export interface Operations {
       scope?: "user" | "worker" | "admin" | (string & {});
       /** from then on it opens nothing; by default never, and no later than the key that makes it */
       expires_at?: string | null;
+      /** of a worker key: it registers so many workers, and acts for no other; by default for any */
+      workers?: number | null;
+      /** with `workers`: hosts that their models may be served from, besides the workers' own addresses */
+      serving_hosts?: string[];
     };
     answer: NewApiKey;
   };

@@ -4,6 +4,15 @@ import { create, path } from "../request.ts";
 import type { ApiKey, NewApiKey, NewUser, Operations, RateCard, User } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
+export interface NewKeyOptions {
+  scope?: ApiKey["scope"];
+  expires_at?: Moment;
+  /** Of a worker key: it registers so many workers, and acts for no other. */
+  workers?: number;
+  /** With `workers`: hosts that their models may be served from, besides the workers' own addresses. */
+  serving_hosts?: string[];
+}
+
 /** `client.apiKeys`. */
 export class ApiKeys extends Resource {
   /**
@@ -14,10 +23,10 @@ export class ApiKeys extends Resource {
    */
   async create(
     name?: string | null,
-    { scope, expires_at }: { scope?: ApiKey["scope"]; expires_at?: Moment } = {},
+    { expires_at, ...given }: NewKeyOptions = {},
     options?: CreateOptions,
   ): Promise<NewApiKey> {
-    const body = { name: name ?? undefined, scope, expires_at };
+    const body = { name: name ?? undefined, ...given, expires_at };
     const request = { ...create("/api/auth/api-keys", body), isRepeatable: false };
     return await this.transport.json(request, options);
   }

@@ -45,15 +45,28 @@ def create(
     expires_at: Annotated[
         str | None, typer.Option(help="ISO 8601, e.g. 2027-01-01T00:00:00Z.")
     ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --scope worker: for so many workers only.")
+    ] = None,
+    serving_host: Annotated[
+        list[str] | None,
+        typer.Option(help="With --workers: where else their models may be served. Repeatable."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a key. Its text is printed here, and can't be seen again.
 
     \b
-    forge keys create gpu-box-1 --scope worker
+    forge keys create gpu-box-1 --scope worker --workers 1
     """
     with client_of(context) as client:
-        found = client.api_keys.create(name, scope=scope, expires_at=expires_at)
+        found = client.api_keys.create(
+            name,
+            scope=scope,
+            expires_at=expires_at,
+            workers=workers,
+            serving_hosts=serving_host,
+        )
     if as_json:
         print_json({**found.to_dict(), "key": found.key})
         return

@@ -41,6 +41,10 @@ class ApiKey(Model):
     expires_at: datetime | None = None
     last_used_at: datetime | None = None
     revoked_at: datetime | None = None
+    workers: int | None = None
+    """How many workers a worker key is for; None: any."""
+    serving_hosts: list[str] = Field(default_factory=list)
+    """Where else their models may be served from."""
 
 
 class NewApiKey(ApiKey):

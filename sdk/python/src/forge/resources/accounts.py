@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -31,9 +31,15 @@ class ApiKeys(Resource[M]):
         *,
         scope: str | None = None,
         expires_at: datetime | str | None = None,
+        workers: int | None = None,
+        serving_hosts: Sequence[str] | None = None,
         idempotency_key: str | None = None,
     ) -> Request[NewApiKey]:
         """Makes a key, of scope `user` or `worker`; an admin's also `admin`.
+
+        A `worker` key for a number of `workers` registers so many, and acts for no other;
+        `serving_hosts` are hosts that their models may be served from, besides the workers' own
+        addresses.
 
         Its text, `key`, is told here and never again. So it is not asked for again where the answer
         is lost: `list` has the key that nobody knows, to be revoked.
@@ -42,6 +48,8 @@ class ApiKeys(Resource[M]):
             "name": name,
             "scope": scope,
             "expires_at": None if expires_at is None else time_text(expires_at),
+            "workers": workers,
+            "serving_hosts": None if serving_hosts is None else [*serving_hosts],
         }
         request = create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
         return replace(request, is_repeatable=False)

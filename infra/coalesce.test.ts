@@ -1,0 +1,27 @@
+import { Coalesced } from "./coalesce";
+
+test("the first call goes at once, those that come meanwhile go together", async () => {
+  const batches: number[][] = [];
+  const double = new Coalesced<number, number>(async (items) => {
+    batches.push(items);
+    await new Promise((resolve) => setImmediate(resolve));
+    return items.map((item) => item * 2);
+  }, 3);
+  const answers = await Promise.all([1, 2, 3, 4, 5].map((item) => double.add(item)));
+  expect(answers).toEqual([2, 4, 6, 8, 10]);
+  expect(batches).toEqual([[1], [2, 3, 4], [5]]);
+});
+
+test("a batch that fails fails for each of its calls, and the next one is done", async () => {
+  let fails = true;
+  const calls = new Coalesced<number, number>(async (items) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    if (fails) throw new Error("away");
+    return items;
+  }, 100);
+  const first = calls.add(1).catch((error: Error) => error.message);
+  const second = calls.add(2);
+  expect(await first).toBe("away");
+  fails = false;
+  expect(await second).toBe(2);
+});

@@ -1,0 +1,44 @@
+/**
+ * Does calls together that come while others are under way: one batch at a time, the first at once. A call
+ * is never answered by a batch that began before it came.
+ */
+export class Coalesced<Item, Result> {
+  private waiting: Waiting<Item, Result>[] = [];
+  private isBusy = false;
+
+  /**
+   * @param work answers a batch, in its order.
+   * @param maxSize of one batch.
+   */
+  constructor(
+    private readonly work: (items: Item[]) => Promise<Result[]>,
+    private readonly maxSize: number,
+  ) {}
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ item, resolve, reject });
+      if (!this.isBusy) void this.run();
+    });
+  }
+
+  private async run(): Promise<void> {
+    this.isBusy = true;
+    while (this.waiting.length > 0) {
+      const batch = this.waiting.splice(0, this.maxSize);
+      try {
+        const results = await this.work(batch.map(({ item }) => item));
+        for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
+      } catch (error) {
+        for (const { reject } of batch) reject(error);
+      }
+    }
+    this.isBusy = false;
+  }
+}
+
+interface Waiting<Item, Result> {
+  item: Item;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { quantile } from "../../dev/bench/hand-out-latency";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { createTenant, type Tenant } from "../support/tenants";
+import type { TestWorker } from "../support/test-worker";
+
+/** One tenant does its worst; its neighbour must hardly notice. Quiet and attack are measured in one run. */
+const JOBS = 300;
+const TIMES = 3;
+
+let forge: Forge;
+let neighbour: Tenant;
+let worker: TestWorker;
+let attacker: ChildProcess | undefined;
+
+beforeAll(async () => {
+  forge = await startForge();
+  neighbour = await createTenant(forge, "neighbour");
+  worker = neighbour.worker("neighbours");
+  await worker.register();
+  worker.beat();
+});
+
+afterAll(async () => {
+  worker?.silence();
+  attacker?.kill("SIGKILL");
+  await forge?.stop();
+});
+
+interface Measured {
+  /** From the submission to the job in the worker's hands, in ms. */
+  p50: number;
+  p99: number;
+  healthzMax: number;
+  rssMb: number;
+}
+
+async function measure(): Promise<Measured> {
+  const latencies: number[] = [];
+  const probes: number[] = [];
+  const done = new AbortController();
+  const probing = (async () => {
+    while (!done.signal.aborted) {
+      const asked = performance.now();
+      await (await fetch(`${forge.stack.apiUrl}/healthz`)).arrayBuffer();
+      probes.push(performance.now() - asked);
+      await sleep(50);
+    }
+  })();
+  for (let n = 0; n < JOBS; n++) {
+    const taken = worker.take(30).then((job) => ({ job, at: performance.now() }));
+    await sleep(20);
+    const sent = performance.now();
+    await neighbour.user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
+    const { job, at } = await taken;
+    latencies.push(at - sent);
+    await worker.complete(job);
+  }
+  done.abort();
+  await probing;
+  return {
+    p50: quantile(latencies, 0.5),
+    p99: quantile(latencies, 0.99),
+    healthzMax: Math.max(...probes),
+    rssMb: rssMb(),
+  };
+}
+
+function rssMb(): number {
+  const status = readFileSync(`/proc/${forge.stack.server?.pid}/status`, "utf8");
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+}
+
+test("a neighbour's p99 stays within three times its quiet value, and /healthz within a second", async () => {
+  await measure();
+  const quiet = await measure();
+  const mallory = await createTenant(forge, "mallory");
+  attacker = spawn(
+    process.execPath,
+    [
+      join(checkoutRoot(), "dist/test/support/hostile-tenant.js"),
+      forge.stack.apiUrl,
+      mallory.user.key,
+    ],
+    { stdio: ["ignore", "pipe", "inherit"] },
+  );
+  let answers: Record<string, Record<string, number>> = {};
+  createInterface({ input: attacker.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+    answers = JSON.parse(line);
+  });
+  await waitFor("all attacks to be under way", async () => answers.streams && answers.reads, {
+    timeoutMs: 120_000,
+  });
+  const attacked = await measure();
+  console.log(JSON.stringify({ quiet, attacked, answers }, null, 1));
+  attacker.kill("SIGKILL");
+  await once(attacker, "exit");
+  expect(attacked.healthzMax).toBeLessThan(1_000);
+  expect(attacked.rssMb).toBeLessThan(1_024);
+  expect(attacked.p99 / quiet.p99).toBeLessThan(TIMES);
+}, 600_000);
