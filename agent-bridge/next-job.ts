@@ -5,6 +5,7 @@ import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
 import { type HandOut, handOut } from "../infra/database/hand-out";
+import { fitsAnyQueued } from "../infra/database/matching";
 import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../infra/database/workers";
 import { bindingOf, invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -143,7 +144,9 @@ async function nextJob(
       }
       if (!nudged) {
         nudged = true;
-        await scheduler.nudge();
+        if (await turns.take(poll.userId, () => fitsAnyQueued(ctx.pool, workerId))) {
+          await scheduler.nudge();
+        }
         continue;
       }
       // Read after parking, so that no drain falls in between.

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { gpuTokens } from "../core/requirements";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
+import { fitsAnyQueued } from "../infra/database/matching";
 import { transaction } from "../infra/database/transaction";
 import { lockWorker, strikeWorker, upsertWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
@@ -99,7 +100,7 @@ export function registerRoute(ctx: Context): Route {
       const address = plainAddress(request.ip);
       const status = await register(ctx, workerId, given, { principal, address });
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
-      ctx.signals.queueChanged();
+      if (await fitsAnyQueued(ctx.pool, workerId)) ctx.signals.queueChanged();
       return {
         worker_id: workerId,
         status,

@@ -1,12 +1,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
+import type { RankedTenants } from "../core/matching";
 import {
   betweenAttempts,
   explainPending,
   type FleetMember,
+  type Outlook,
+  outlookOf,
   type PendingReason,
   type QueuedShape,
   type WaitingJob,
 } from "../core/pending-reason";
+import { shapeOf } from "../core/requirements";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { listQueued, readFleet, readQueue } from "../infra/database/queue-view";
@@ -20,6 +24,8 @@ const AT_ONCE = 10;
 interface View {
   fleet: FleetMember[];
   queue: QueuedShape[];
+  /** By shape, as they are asked for. */
+  outlooks: Map<string, Outlook>;
 }
 
 /** Shows jobs as the API does: with the reason why one waits, where it does. */
@@ -45,7 +51,7 @@ export class JobPresenter {
     const queued = new Map(
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
-    const { fleet, queue } = await this.look();
+    const view = await this.look();
     const { rankedTenants } = this.ctx.config.fleet;
     const reasons = new Map<string, PendingReason>();
     for (const [n, job] of waiting.entries()) {
@@ -55,7 +61,7 @@ export class JobPresenter {
       const reason =
         queuedAt === undefined
           ? betweenAttempts(job.attempts)
-          : explainPending(wantsOf(job, queuedAt), fleet, queue, rankedTenants);
+          : explain(view, wantsOf(job, queuedAt), rankedTenants);
       reasons.set(job.job_id, reason);
     }
     return reasons;
@@ -76,8 +82,16 @@ export class JobPresenter {
 
   private async read(): Promise<View> {
     const [fleet, queue] = await Promise.all([readFleet(this.ctx.pool), readQueue(this.ctx.pool)]);
-    return { fleet, queue };
+    return { fleet, queue, outlooks: new Map() };
   }
+}
+
+function explain(view: View, job: WaitingJob, ranked: RankedTenants): PendingReason {
+  const { fleet, queue, outlooks } = view;
+  const shape = shapeOf(job.userId, job);
+  const outlook = outlooks.get(shape) ?? outlookOf(job, fleet);
+  outlooks.set(shape, outlook);
+  return explainPending(job, fleet, queue, ranked, outlook);
 }
 
 const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({

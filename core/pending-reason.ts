@@ -59,35 +59,56 @@ export interface WaitingJob extends Requirements {
   queuedAt: number;
 }
 
-/** Why this job is not running yet, by the rules of matching.ts, said to its owner. */
-export function explainPending(
-  job: WaitingJob,
-  fleet: FleetMember[],
-  queue: QueuedShape[],
-  ranked: RankedTenants = [],
-): PendingReason {
+/** What a job's requirements come to on a fleet: the same for all jobs of one shape. */
+export interface Outlook {
+  /** Why none of them can run now, where that is so whatever the queue. */
+  reason: PendingReason | undefined;
+  /** Workers in service that fit. */
+  working: FleetMember[];
+}
+
+type Wants = Requirements & { userId: string };
+
+/** By the rules of matching.ts. Takes time with the fleet: ask once for each shape, not for each job. */
+export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
   const visible = fleet.filter((worker) => serves(worker, job.userId));
   const fitting = visible.filter((worker) => fits(job, worker));
   const settingUp = fitting.filter((worker) => worker.status === "bootstrapping");
   const working = fitting.filter(
     (worker) => (worker.status === "idle" || worker.status === "busy") && !worker.draining,
   );
+  const because = (why: PendingReason): Outlook => ({ reason: why, working });
   if (working.length === 0) {
     const [coming] = settingUp;
-    if (coming) return reason("provisioning", `${nameFor(job, coming)} is being set up for it`);
-    if (fitting.length > 0) return noneAvailable(job, fitting);
+    const beingSetUp = (worker: FleetMember): string =>
+      `${nameFor(job, worker)} is being set up for it`;
+    if (coming) return because(reason("provisioning", beingSetUp(coming)));
+    if (fitting.length > 0) return because(noneAvailable(job, fitting));
     const alive = visible.filter((worker) => worker.status !== "dead");
-    if (alive.length === 0) return reason("no_worker", "no worker is registered");
-    return noneFits(job, alive);
+    if (alive.length === 0) return because(reason("no_worker", "no worker is registered"));
+    return because(noneFits(job, alive));
   }
   if (working.some((worker) => worker.status === "idle" && worker.asks)) {
-    return reason("scheduling", "a worker that fits is idle; it is assigned in a moment");
+    return because(reason("scheduling", "a worker that fits is idle; it is assigned in a moment"));
   }
   if (working.every((worker) => worker.status === "idle")) {
     const which = nameFor(job, working[0] as FleetMember);
     const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
-    return reason("no_worker_available", `idle, but not asking for work: ${which}${others}`);
+    const message = `idle, but not asking for work: ${which}${others}`;
+    return because(reason("no_worker_available", message));
   }
+  return { reason: undefined, working };
+}
+
+/** Why this job is not running yet, said to its owner. */
+export function explainPending(
+  job: WaitingJob,
+  fleet: FleetMember[],
+  queue: QueuedShape[],
+  ranked: RankedTenants = [],
+  { reason: known, working }: Outlook = outlookOf(job, fleet),
+): PendingReason {
+  if (known) return known;
   const { position, overtaken } = place(job, working, fleet, queue, ranked);
   const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
   if (overtaken > 0) {
@@ -111,7 +132,7 @@ const reason = (code: PendingReason["code"], message: string): PendingReason => 
   queue_position: null,
 });
 
-function noneAvailable(job: WaitingJob, fitting: FleetMember[]): PendingReason {
+function noneAvailable(job: Wants, fitting: FleetMember[]): PendingReason {
   const states = fitting.slice(0, 3).map((worker) => {
     const { draining, status, statusReason } = worker;
     const isOwn = worker.userId === job.userId;
@@ -126,19 +147,21 @@ function noneAvailable(job: WaitingJob, fitting: FleetMember[]): PendingReason {
 }
 
 /** Only its owner knows a worker by its name. */
-const nameFor = (job: WaitingJob, worker: FleetMember): string =>
+const nameFor = (job: Wants, worker: FleetMember): string =>
   worker.userId === job.userId ? worker.workerId : "a shared worker";
 
 /** By the worker that lacks least, the most capable of these. */
-function noneFits(job: WaitingJob, workers: FleetMember[]): PendingReason {
-  const [nearest] = workers
-    .map((worker) => ({ worker, unmet: unmetBy(worker, job) }))
-    .sort(
-      (a, b) =>
-        a.unmet.length - b.unmet.length ||
-        b.worker.gpuCount - a.worker.gpuCount ||
-        b.worker.memoryGb - a.worker.memoryGb,
-    );
+function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
+  let nearest: { worker: FleetMember; unmet: ReturnType<typeof unmetBy> } | undefined;
+  for (const worker of workers) {
+    const unmet = unmetBy(worker, job);
+    const order =
+      nearest &&
+      (unmet.length - nearest.unmet.length ||
+        nearest.worker.gpuCount - worker.gpuCount ||
+        nearest.worker.memoryGb - worker.memoryGb);
+    if (order === undefined || order < 0) nearest = { worker, unmet };
+  }
   const requirement = nearest?.unmet[0] ?? null;
   if (!nearest || !requirement) throw new Error("a worker that fits was said not to");
   const { name, needed, available } = requirement;

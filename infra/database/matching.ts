@@ -15,17 +15,23 @@ export interface MatchedPair {
   worker_id: string;
 }
 
+/**
+ * Most kinds of idle workers that are looked at of one tenant: whoever registers workers of which no two are
+ * alike pays with passes that see only some of them, at random, and nobody else pays.
+ */
+const KINDS = 100;
+
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
 const CAN = `w.gpu_count >= q.req_gpu_count and w.gpu_memory_gb >= q.req_memory_gb
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
              and coalesce(q.job_type = any(w.job_types), true)`;
 
-/** The same, and tenancy: of a kind of workers. */
-const SUITS = `(w.shared or w.user_id = q.user_id) and coalesce(q.user_id = any(w.tenants), true)
-               and ${CAN}`;
+/** The same, and whom its owner lets in. */
+const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
 
 /** core/matching.ts's `mayRun`, of one worker. */
-export const FITS = `${SUITS} and w.worker_id <> all (q.req_avoid)`;
+export const FITS = `(w.shared or w.user_id = q.user_id) and ${SUITS}
+                     and w.worker_id <> all (q.req_avoid)`;
 
 /** One worker whose status were wrong must not make every pass fail on the unique index. */
 export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.draining and not exists (
@@ -50,34 +56,46 @@ heads as materialized (
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
  *
- * The queue is read shape by shape, at most one row per idle worker of each, so its depth costs
- * nothing, nor do jobs that nobody fits. The recursion is the greedy walk over the workers, the least
+ * Kinds of idle workers are compared with shapes of queued jobs, each tenant's with its own, and the shared
+ * ones with all. Then the queue is read shape by shape, at most one row per idle worker of each, so its
+ * depth costs nothing, nor do jobs that nobody fits. The recursion is the greedy walk over the workers, the least
  * capable first; `given_…` are the shared workers that it gave away. Only rows that are still queued
  * and idle under their locks change, and all updates come from that one locked set.
  */
 const MATCH = `
 with recursive idle as materialized (
-  select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags
+  select worker_id, user_id, shared, tenants, job_types, gpu_count, gpu_memory_gb, gpu_tokens, tags,
+         dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
+                            gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
   where ${IDLE}),
 ${headsWhere("true")}
--- A fleet has few kinds of workers, and a queue may have many shapes of jobs.
-kinds as materialized (
-  select case when shared then '' else user_id end as user_id, shared, tenants, job_types,
+all_kinds as (
+  select kind, case when shared then '' else user_id end as user_id, shared, tenants, job_types,
          gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
-  from idle group by 1, 2, 3, 4, 5, 6, 7, 8),
+  from idle group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
+kinds as materialized (
+  select * from (
+    select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
+  where shared or nth <= ${KINDS}),
+fitting as materialized (
+  select q.shape, w.kind, w.n from heads q join kinds w on w.user_id = q.user_id where ${SUITS}
+  union all
+  select q.shape, w.kind, w.n from heads q cross join kinds w where w.shared and ${SUITS}),
+wanted as materialized (select shape, sum(n) as n from fitting group by shape),
 queue as materialized (
-  select a.*, q.user_id, q.job_type, q.req_gpu_count, q.req_gpu_tokens, q.req_memory_gb, q.req_tags,
-         q.req_avoid
-  from heads q, lateral (
+  select a.*, q.shape, q.user_id, q.req_avoid
+  from heads q join wanted using (shape), lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
     order by priority desc, queued_at, job_id
-    limit least(${BATCH}, (select coalesce(sum(n), 0) from kinds w where ${SUITS}))) a),
+    limit least(${BATCH}, wanted.n)) a),
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
-  from idle w where exists (select from queue q where ${FITS}) limit ${BATCH}),
+  from idle w where w.kind in (select kind from fitting) and exists (
+    select from fitting f join heads q using (shape)
+    where f.kind = w.kind and w.worker_id <> all (q.req_avoid)) limit ${BATCH}),
 tenants as materialized (select distinct user_id from queue),
 held as materialized (
   select t.user_id, w.gpu_count, w.gpu_memory_gb, count(*) as n
@@ -97,7 +115,9 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
     select q.* from (
       select distinct on (q.user_id) q.*,
              case when $1::text[] && array[q.user_id, '*'] then q.priority else 0 end as rank
-      from queue q where ${FITS} and q.job_id <> all (array_remove(g.tried, null))
+      from fitting f join queue q using (shape)
+      where f.kind = w.kind and w.worker_id <> all (q.req_avoid)
+        and q.job_id <> all (array_remove(g.tried, null))
       order by q.user_id, q.priority desc, q.queued_at, q.job_id collate "C") q
     join (
       select t.user_id, case when w.shared then (
@@ -147,6 +167,15 @@ export async function matchOnce(pool: pg.Pool, ranked: RankedTenants): Promise<M
 export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   const row = await maybeOne(db, "select from attempts where state = 'queued' limit 1");
   return row !== undefined;
+}
+
+const FITS_ANY = `
+with recursive ${headsWhere("true").replace(/,$/, "")}
+select from workers w join heads q on ${FITS} where w.worker_id = $1 limit 1`;
+
+/** Whether anything queued could run on this worker: a fraction of a pass, which is needed only then. */
+export async function fitsAnyQueued(db: Queryable, workerId: string): Promise<boolean> {
+  return (await maybeOne(db, FITS_ANY, [workerId])) !== undefined;
 }
 
 /** Of these workers, those with an assignment waiting to be fetched. */

@@ -1,14 +1,15 @@
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
+import { mintKey } from "../../infra/api-keys";
 import { HOSTILE_FILES } from "./hostile-files";
 
 /**
- * A tenant that does its worst, in a process of its own: `node hostile-tenant.js API_URL USER_KEY`, until it
- * is killed. It writes a line of JSON a second: how often each attack was answered with which status. Its
- * own work gives way to the server's, as if it ran elsewhere.
+ * A tenant that does its worst, in a process of its own: `node hostile-tenant.js API_URL USER_KEY [ATTACK …]`,
+ * until it is killed. It writes a line of JSON a second: how often each attack began, and was answered with
+ * which status. Its own work gives way to the server's, as if it ran elsewhere.
  */
-const [apiUrl = "", userKey = ""] = process.argv.slice(2);
+const [apiUrl = "", userKey = "", ...chosen] = process.argv.slice(2);
 const user = new ApiClient(apiUrl, userKey);
 const WORKERS = 1_500;
 const SHAPES = 1_500;
@@ -19,10 +20,15 @@ const LOOPS = 40;
 
 const answers: Record<string, Record<string, number>> = {};
 
-async function counted(attack: string, work: () => Promise<number>): Promise<void> {
-  const status = await work().catch((error: Error) => error.name);
+function note(attack: string, what: string | number): void {
   const ofAttack = answers[attack] ?? {};
-  answers[attack] = { ...ofAttack, [status]: (ofAttack[status] ?? 0) + 1 };
+  answers[attack] = { ...ofAttack, [what]: (ofAttack[what] ?? 0) + 1 };
+}
+
+async function counted(attack: string, work: () => Promise<number>): Promise<void> {
+  note(attack, "begun");
+  const status = await work().catch((error: Error) => error.name);
+  note(attack, status);
   // Refused at once, it would only heat its own machine.
   if (status === 429 || typeof status === "string") await sleep(50);
 }
@@ -54,34 +60,22 @@ const TYPES = {
   jsonl: "application/x-ndjson",
 };
 
-function bombs(): void {
+/** Tables that are made to hurt whoever reads them. */
+async function tables(): Promise<void> {
   const files = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
   many(4, (lane) => {
     forEver("tables", async (n) => {
       const file = files[(lane + n) % files.length];
       if (!file) return 0;
       const headers = { "content-type": TYPES[file.format] };
-      return await read(`/api/datasets?name=bomb`, userKey, {
-        method: "POST",
-        headers,
-        body: file.bytes,
-      });
+      const init = { method: "POST", headers, body: file.bytes };
+      return await read("/api/datasets?name=bomb", userKey, init);
     });
   });
 }
 
-async function keys(): Promise<string[]> {
-  const made: string[] = [];
-  for (let n = 0; n < 60; n++) {
-    const { body } = await user.call<{ key?: string }>("POST", "/api/auth/api-keys", {
-      name: `k${n}`,
-    });
-    if (body.key) made.push(body.key);
-  }
-  return made;
-}
-
-function uploads(): void {
+/** Uploads that hardly go on. */
+async function uploads(): Promise<void> {
   many(UPLOADS, () => {
     forEver("uploads", async () => {
       const body = new ReadableStream<Uint8Array>({
@@ -90,19 +84,40 @@ function uploads(): void {
           controller.enqueue(Buffer.from("a,b\n"));
         },
       });
-      const init = {
-        method: "POST",
-        headers: { "content-type": "text/csv" },
-        body,
-        duplex: "half",
-      };
+      const headers = { "content-type": "text/csv" };
+      const init = { method: "POST", headers, body, duplex: "half" };
       return await read("/api/datasets?name=slow", userKey, init as RequestInit);
     });
   });
 }
 
-async function fleet(workerKey: string): Promise<void> {
-  const worker = new ApiClient(apiUrl, workerKey);
+/** Many keys, which ask for the dearest pages. */
+async function reads(): Promise<void> {
+  const keys: string[] = [];
+  for (let n = 0; n < 60; n++) {
+    const body = { name: `k${n}` };
+    const made = await user.call<{ key?: string }>("POST", "/api/auth/api-keys", body);
+    if (made.body.key) keys.push(made.body.key);
+  }
+  const paths = ["/api/jobs?limit=200", "/api/workers", "/api/billing/summary"];
+  many(LOOPS, (n) => {
+    const key = keys[n % keys.length] ?? userKey;
+    forEver("reads", (at) => read(paths[at % paths.length] ?? "", key));
+  });
+}
+
+/** Keys that nobody has. */
+async function guesses(): Promise<void> {
+  many(LOOPS, (n) => {
+    forEver("guesses", () => read("/api/jobs", mintKey("user")));
+  });
+}
+
+/** Workers of different memory, which register again and again and poll. */
+async function fleet(): Promise<void> {
+  const body = { name: "boxes", scope: "worker" };
+  const { key } = await user.post<{ key: string }>("/api/auth/api-keys", body);
+  const worker = new ApiClient(apiUrl, key);
   const register = (n: number): Promise<number> =>
     statusOf(
       worker.call("POST", "/worker/register", {
@@ -111,65 +126,45 @@ async function fleet(workerKey: string): Promise<void> {
       }),
     );
   for (let n = 0; n < WORKERS; n += 50) {
-    await Promise.all(
-      Array.from({ length: 50 }, (_, at) => counted("workers", () => register(n + at))),
-    );
+    const some = Array.from({ length: 50 }, (_, at) => n + at);
+    await Promise.all(some.map((each) => counted("workers", () => register(each))));
   }
   many(POLLS, (n) => {
-    forEver("polls", () =>
-      statusOf(
-        worker.call("POST", "/worker/next_job", { worker_id: `mallory-${n}`, wait_seconds: 5 }),
-      ),
-    );
+    const poll = { worker_id: `mallory-${n}`, wait_seconds: 5 };
+    forEver("polls", () => statusOf(worker.call("POST", "/worker/next_job", poll)));
   });
   many(LOOPS, (lane) => {
     forEver("registrations", (n) => register((lane * 37 + n) % WORKERS));
   });
 }
 
-async function shapes(): Promise<string[]> {
+/** Jobs of as many different requirements as it may have; then streams of their events and logs. */
+async function streams(): Promise<void> {
   const jobs: string[] = [];
-  for (let n = 0; n < SHAPES; n++) {
+  for (let n = 0; n < SHAPES && !answers.jobs?.[429]; n++) {
     await counted("jobs", async () => {
-      const body = {
-        dataset_uri: "s3://b/d",
-        resources: { gpu: 8, memory_gb: 100, tags: [`t${n}`] },
-      };
-      const { status, body: job } = await user.call<{ job_id?: string }>(
-        "POST",
-        "/api/jobs/audit",
-        body,
-      );
-      if (job.job_id) jobs.push(job.job_id);
-      return status;
+      const resources = { gpu: 8, memory_gb: 100, tags: [`t${n}`] };
+      const body = { dataset_uri: "s3://b/d", resources };
+      const made = await user.call<{ job_id?: string }>("POST", "/api/jobs/audit", body);
+      if (made.body.job_id) jobs.push(made.body.job_id);
+      return made.status;
     });
-    if (answers.jobs?.[429]) break;
   }
-  return jobs;
-}
-
-async function main(): Promise<void> {
-  setPriority(19);
-  process.on("unhandledRejection", () => undefined);
-  setInterval(() => process.stdout.write(`${JSON.stringify(answers)}\n`), 1_000);
-  const { key: workerKey } = await user.post<{ key: string }>("/api/auth/api-keys", {
-    name: "boxes",
-    scope: "worker",
-  });
-  const [all, jobs] = await Promise.all([keys(), shapes(), fleet(workerKey)]);
-  bombs();
-  uploads();
   many(STREAMS, (n) => {
     const path = `/api/jobs/${jobs[n % jobs.length]}/${n % 2 ? "events" : "logs?follow=true"}`;
     forEver("streams", () => read(path, userKey));
   });
-  many(LOOPS, (n) => {
-    const key = all[n % all.length] ?? userKey;
-    forEver("reads", (at) =>
-      read(["/api/jobs?limit=200", "/api/workers", "/api/billing/summary"][at % 3] ?? "", key),
-    );
-    forEver("unknown keys", () => read("/api/jobs", `forge_user_${n}`));
-  });
 }
 
-void main();
+const ATTACKS = { tables, uploads, reads, guesses, fleet, streams };
+
+function main(): void {
+  setPriority(19);
+  process.on("unhandledRejection", () => undefined);
+  setInterval(() => process.stdout.write(`${JSON.stringify(answers)}\n`), 1_000);
+  for (const [name, attack] of Object.entries(ATTACKS)) {
+    if (chosen.length === 0 || chosen.includes(name)) void attack();
+  }
+}
+
+main();
