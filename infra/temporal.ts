@@ -18,7 +18,7 @@ export const searchAttributeKeys = {
 /** A client that connects at its first call: the server starts with Temporal away, too. */
 export function createTemporalClient(config: Config["temporal"]): Client {
   const connection = Connection.lazy({
-    address: config.address,
+    ...config.connection,
     connectTimeout: TEMPORAL_DEADLINE_MS,
     channelArgs: {
       // gRPC's own default waits up to two minutes before it looks again.

@@ -49,7 +49,7 @@ export async function measureWorkflowCost(
 ): Promise<WorkflowCost> {
   const jobs = await Promise.all(Array.from({ length: total }, (_, n) => endedJob(ctx, n)));
   Runtime.install({ logger: new DefaultLogger("ERROR") });
-  const connection = await NativeConnection.connect({ address: ctx.config.temporal.address });
+  const connection = await NativeConnection.connect(ctx.config.temporal.connection);
   const worker = await Worker.create({
     connection,
     taskQueue: TASK_QUEUE,

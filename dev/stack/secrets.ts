@@ -32,7 +32,10 @@ export function loadSecrets(home: string): Secrets {
 }
 
 /** Enters the stack's users and keys into a migrated database. */
-export async function ensureStackKeys(databaseUrl: string, secrets: Secrets): Promise<void> {
+export async function ensureStackKeys(
+  databaseUrl: string,
+  secrets: Pick<Secrets, "adminKey" | "userKey" | "workerKey">,
+): Promise<void> {
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   try {
     await ensureUser(pool, "admin", "Operator");

@@ -56,6 +56,7 @@ export async function lint(): Promise<Tally[]> {
   const scripts = await runChecks("shell scripts", "shellcheck", [
     [".ci/run"],
     ["infra/bootstrap/bootstrap.sh"],
+    ["infra/compose/make-secrets.sh"],
   ]);
   return [checks, scripts];
 }

@@ -14,7 +14,8 @@ const LOCK = 7_263_001;
  * connection of its own, too: a migration may take longer than the pool lets a statement take.
  *
  * @returns the names of the files applied now.
- * @throws when an applied file has changed since: migrations only append.
+ * @throws when an applied file has changed since: migrations only append; and when migrations are missing
+ * that this role may not apply.
  */
 export async function migrate(connectionString: string): Promise<string[]> {
   const files = (await readdir(MIGRATIONS_DIR)).filter((file) => FILE_NAME.test(file)).sort();
@@ -23,12 +24,7 @@ export async function migrate(connectionString: string): Promise<string[]> {
   try {
     await client.connect();
     await client.query("select pg_advisory_lock($1)", [LOCK]);
-    await client.query(`create table if not exists migrations (
-      name text primary key, digest text not null, applied_at timestamptz not null default now())`);
-    const { rows } = await client.query<{ name: string; digest: string }>(
-      "select name, digest from migrations",
-    );
-    const applied = new Map(rows.map((row) => [row.name, row.digest]));
+    const applied = await listApplied(client);
     const now: string[] = [];
     for (const file of files) {
       const sql = await readFile(join(MIGRATIONS_DIR, file), "utf8");
@@ -40,10 +36,36 @@ export async function migrate(connectionString: string): Promise<string[]> {
       now.push(file);
     }
     return now;
+  } catch (error) {
+    if (!isForbidden(error)) throw error;
+    throw new Error(
+      `the database's schema is not current, and this role may not change it (${error.message}): ` +
+        "run `forge-server migrate` as the owner of the schema",
+    );
   } finally {
     await client.end();
   }
 }
+
+/**
+ * Digests by file name. The table is looked for first: `create table if not exists` needs the right to
+ * create tables even where the table exists, and a server's role has no such right.
+ */
+async function listApplied(client: pg.Client): Promise<Map<string, string>> {
+  const found = await client.query("select from pg_class where oid = to_regclass('migrations')");
+  if (found.rowCount === 0) {
+    await client.query(`create table if not exists migrations (
+      name text primary key, digest text not null, applied_at timestamptz not null default now())`);
+  }
+  const { rows } = await client.query<{ name: string; digest: string }>(
+    "select name, digest from migrations",
+  );
+  return new Map(rows.map((row) => [row.name, row.digest]));
+}
+
+/** Postgres' insufficient_privilege. */
+const isForbidden = (error: unknown): error is pg.DatabaseError =>
+  error instanceof pg.DatabaseError && error.code === "42501";
 
 async function apply(client: pg.Client, file: string, sql: string, digest: string): Promise<void> {
   await client.query("begin");

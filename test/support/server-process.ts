@@ -1,0 +1,23 @@
+import { ApiClient } from "../../dev/api-client";
+import type { Stack } from "../../dev/stack/stack";
+import { untilEnded } from "./jobs";
+import type { Server } from "./servers";
+import { startTestStack, type TestStack } from "./test-stack";
+import { TestWorker } from "./test-worker";
+
+/** Servers and a migrated database, without a forge-server: the test starts one with settings of its own. */
+export const startServersOnly = (own: Server[] = []): Promise<TestStack> =>
+  startTestStack({ own, env: { FORGE_DATABASE_POOL: "6" } }, async (stack) => {
+    await stack.startDatabase();
+    if (own.includes("temporal") || !process.env.TEST_TEMPORAL_ADDRESS) await stack.startTemporal();
+  });
+
+/** Runs a job to its end, by a worker that the test plays; its status. */
+export async function runJob({ apiUrl, keys }: Stack, workerId: string): Promise<string> {
+  const user = new ApiClient(apiUrl, keys.userKey);
+  const worker = new TestWorker(new ApiClient(apiUrl, keys.workerKey), workerId);
+  await worker.register();
+  const { job_id } = await user.submit("audit", { dataset_uri: "s3://b/d.parquet" });
+  await worker.complete(await worker.take());
+  return (await untilEnded(user, job_id)).status;
+}
