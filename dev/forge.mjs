@@ -131,6 +131,9 @@ const commands = {
   },
   openapi: () => runBuilt("openapi/openapi.js"),
   simulate: () => runBuilt("simulate.js"),
+  audit: () => runBuilt("supply-chain/audit.js"),
+  sbom: () => runBuilt("supply-chain/sbom.js"),
+  "lock-python": () => runBuilt("supply-chain/lock-python.js"),
   "check-invariants": () => runBuilt("check-invariants.js"),
   test: () => {
     buildSdk();

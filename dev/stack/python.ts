@@ -1,29 +1,33 @@
 import { execFile, spawn } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { parseLock, readLock, withoutTorch } from "../supply-chain/python-locks";
 import { cacheDir, checkoutRoot } from "./paths";
 import type { Say } from "./say";
 
 const run = promisify(execFile);
 
+/** Every package by hash, and none that the lock does not name. */
+const HASHED = ["--require-hashes", "--no-deps"];
+
 const CANDIDATES = ["python3", "python3.13", "python3.12", "python3.11", "python"];
 
-/** What is installed for what, and how much that is. */
-const REQUIREMENTS = {
-  runtime: { file: "agent/requirements-runtime.txt", size: "80 MB" },
-  train: {
-    file: "compute/requirements-train.txt",
-    size: "PyTorch: 0.2 GB for CPUs, 3 GB with CUDA",
-  },
-  tests: { file: "agent/requirements-dev.txt", size: "30 MB" },
-  sdk: { file: "sdk/python/requirements.txt", size: "15 MB" },
-  terminal: { file: "sdk/python/requirements-terminal.txt", size: "1 MB" },
-  contract: { file: "test/contract/requirements.txt", size: "30 MB" },
+/** What is installed by which lock (`npm run lock:python`), and how much that is. */
+const SIZES = {
+  runtime: "80 MB",
+  train: "PyTorch: 0.2 GB for CPUs, 3 GB with CUDA",
+  tests: "30 MB",
+  sdk: "15 MB",
+  terminal: "1 MB",
+  contract: "30 MB",
+  uv: "25 MB",
+  audit: "10 MB",
 } as const;
 
-export type PythonNeed = keyof typeof REQUIREMENTS;
+export type PythonNeed = keyof typeof SIZES;
 
 /** A Python with our requirements, in a virtual environment outside the checkout. */
 export async function pythonEnvironment(
@@ -40,42 +44,46 @@ export async function pythonEnvironment(
     writeFileSync(join(directory, ".created"), "");
   }
   for (const need of needs) {
-    const { file, size } = REQUIREMENTS[need];
-    // Another version of the list is installed over the former one: PyTorch is not fetched anew for it.
-    const marker = join(directory, `.installed-${need}-${digestOf(file)}`);
+    const lock = readLock(need);
+    // Another version of the list is installed over the former one: PyTorch is not fetched again for it.
+    const marker = join(directory, `.locked-${need}-${digestOf(lock)}`);
     if (existsSync(marker)) continue;
-    say(`Installing Python packages (${file}; ${size}) …`);
-    if (need === "train" && !existsSync("/dev/nvidiactl")) await installTorchForCpu(python, say);
-    await pipInstall(python, ["-r", join(checkoutRoot(), file)]);
+    say(`Installing Python packages (requirements/${need}.txt; ${SIZES[need]}) …`);
+    const hasCpuTorch =
+      need === "train" && !existsSync("/dev/nvidiactl") && (await installTorchForCpu(python, say));
+    await pipInstall(python, hasCpuTorch ? withoutTorch(lock) : lock);
     writeFileSync(marker, "");
   }
   return python;
 }
 
-/** Of a list and those that it refers to. */
-function digestOf(file: string): string {
-  const text = readFileSync(join(checkoutRoot(), file), "utf8");
-  const digest = createHash("sha256").update(text);
-  for (const [, other = ""] of text.matchAll(/^-r (.+)$/gm)) {
-    digest.update(digestOf(join(dirname(file), other)));
-  }
-  return digest.digest("hex").slice(0, 16);
-}
+const digestOf = (text: string): string =>
+  createHash("sha256").update(text).digest("hex").slice(0, 16);
 
 /**
  * PyTorch's build for CPUs is a fifteenth of the other, but is not where pip looks. uv knows where; where
- * it can't be reached, pip's follows.
+ * it can't be reached, pip's follows. The version is the locked one. Its files are not those whose hashes are
+ * locked, so they are trusted by TLS alone.
+ *
+ * @returns whether PyTorch is there, without CUDA.
  */
-async function installTorchForCpu(python: string, say: Say): Promise<void> {
+async function installTorchForCpu(python: string, say: Say): Promise<boolean> {
+  const locked = parseLock(readLock("train")).find(({ name }) => name === "torch");
   try {
-    await pipInstall(python, ["uv>=0.9"]);
+    await pipInstall(python, readLock("uv"));
+    const wanted = `torch==${locked?.version}`;
     await run(
       python,
-      ["-m", "uv", "pip", "install", "--quiet", "--python", python, "--torch-backend=cpu", "torch"],
+      ["-m", "uv", "pip", "install", "--quiet", "--python", python, "--torch-backend=cpu", wanted],
       { env: { ...process.env, UV_HTTP_RETRIES: "0", UV_HTTP_TIMEOUT: "15" } },
+    );
+    return await run(python, ["-c", "import torch; assert torch.version.cuda is None"]).then(
+      () => true,
+      () => false,
     );
   } catch {
     say("PyTorch's build for CPUs can't be had here; the one with CUDA runs on CPUs too");
+    return false;
   }
 }
 
@@ -105,12 +113,20 @@ async function createVenv(python: string, directory: string): Promise<void> {
   });
 }
 
-async function pipInstall(python: string, what: string[]): Promise<void> {
-  const pip = spawn(
-    python,
-    ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...what],
-    { stdio: ["ignore", "inherit", "inherit"] },
-  );
-  const code = await new Promise<number | null>((resolve) => pip.once("exit", resolve));
-  if (code !== 0) throw new Error(`pip install ${what.join(" ")} failed`);
+/** Installs what a lock pins, each file checked by its hash. */
+async function pipInstall(python: string, lock: string): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), "forge-python-"));
+  try {
+    const file = join(folder, "requirements.txt");
+    writeFileSync(file, lock);
+    const pip = spawn(
+      python,
+      ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", ...HASHED, "-r", file],
+      { stdio: ["ignore", "inherit", "inherit"] },
+    );
+    const code = await new Promise<number | null>((resolve) => pip.once("exit", resolve));
+    if (code !== 0) throw new Error(`pip install failed:\n${lock.split("\n", 1)[0]}`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }

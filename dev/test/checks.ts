@@ -35,6 +35,7 @@ export async function lint(): Promise<Tally[]> {
     ["node_modules/knip/bin/knip.js"],
     ["dist/dev/openapi/openapi.js"],
     ["dist/dev/lint/regular-expressions.js"],
+    ["dist/dev/lint/supply-chain.js"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
     [

@@ -1,0 +1,87 @@
+import { execFile } from "node:child_process";
+import { checkoutRoot } from "../stack/paths";
+import { pythonEnvironment } from "../stack/python";
+import { sayOnStderr as say } from "../stack/say";
+import { lockPath, RUNTIME_LOCKS } from "./python-locks";
+
+/** `unreachable`: it is not known whether there are advisories. */
+type Verdict = "clean" | "vulnerable" | "unreachable";
+
+interface Ended {
+  stdout: string;
+  stderr: string;
+}
+
+const run = (program: string, args: string[]): Promise<Ended> =>
+  new Promise((resolve) => {
+    const options = { cwd: checkoutRoot(), maxBuffer: 64 * 1024 * 1024 };
+    execFile(program, args, options, (_error, stdout, stderr) => resolve({ stdout, stderr }));
+  });
+
+/** Both tools exit with 1 for advisories as for a failure; only their JSON tells which. */
+function parse<T>(text: string): T | undefined {
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    return undefined;
+  }
+}
+
+export function judgeNpm(stdout: string): { verdict: Verdict; text: string } {
+  const report = parse<{
+    error?: unknown;
+    vulnerabilities?: Record<string, { severity: string; range: string }>;
+  }>(stdout);
+  if (!report?.vulnerabilities || report.error) return { verdict: "unreachable", text: "" };
+  const found = Object.entries(report.vulnerabilities);
+  const lines = found.map(([name, { severity, range }]) => `  ${severity}: ${name} ${range}`);
+  return { verdict: found.length > 0 ? "vulnerable" : "clean", text: lines.join("\n") };
+}
+
+export function judgePython(stdout: string): { verdict: Verdict; text: string } {
+  const report = parse<{
+    dependencies: { name: string; version?: string; vulns?: { id: string }[] }[];
+  }>(stdout);
+  if (!report?.dependencies) return { verdict: "unreachable", text: "" };
+  const lines = report.dependencies.flatMap(({ name, version, vulns = [] }) =>
+    vulns.map(({ id }) => `  ${id}: ${name} ${version}`),
+  );
+  return { verdict: lines.length > 0 ? "vulnerable" : "clean", text: lines.join("\n") };
+}
+
+/** `npm run audit [-- --offline-ok]`: known vulnerabilities of what servers, workers and the SDK install. */
+async function main(): Promise<number> {
+  const offlineOk = process.argv.includes("--offline-ok");
+  let code = 0;
+  const report = (what: string, judged: { verdict: Verdict; text: string }, ended: Ended): void => {
+    say(`${what}: ${judged.verdict}`);
+    if (judged.text) say(judged.text);
+    if (judged.verdict === "unreachable") {
+      say("  the advisory database could not be reached; nothing is known:");
+      say(`  ${ended.stderr.trim().split("\n").slice(-2).join("\n  ")}`);
+    }
+    if (judged.verdict === "vulnerable" || (judged.verdict === "unreachable" && !offlineOk))
+      code = 1;
+  };
+  const npm = await run("npm", ["audit", "--omit=dev", "--json"]);
+  report("npm packages", judgeNpm(npm.stdout), npm);
+  const python = await pythonEnvironment(say, ["audit"]);
+  // pip need not resolve or install: the locks name every package.
+  const options = ["--require-hashes", "--disable-pip", "--format=json", "--progress-spinner=off"];
+  for (const name of RUNTIME_LOCKS) {
+    const service = ["--vulnerability-service=osv", "-r", lockPath(name)];
+    const ended = await run(python, ["-m", "pip_audit", ...options, ...service]);
+    report(`requirements/${name}.txt`, judgePython(ended.stdout), ended);
+  }
+  return code;
+}
+
+if (require.main === module) {
+  main().then(
+    (code) => process.exit(code),
+    (error: unknown) => {
+      say(error instanceof Error ? error.message : String(error));
+      process.exit(1);
+    },
+  );
+}
