@@ -51,6 +51,16 @@ async function requireStore({ store, logger }: Context): Promise<void> {
   }
 }
 
+/** A branch or tag can be moved, and workers set up over SSH run what it names then. */
+function warnOfMovingRef({ config, logger }: Context): void {
+  const { repository, repositoryRef } = config.bootstrap;
+  if (repository === undefined || /^[0-9a-f]{40}$/.test(repositoryRef)) return;
+  logger.warn(
+    { variable: "FORGE_COMPUTE_REF", value: repositoryRef },
+    "workers set up over SSH run what a branch or tag names; a full commit pins it",
+  );
+}
+
 async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {
@@ -66,6 +76,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   try {
     await migrate(ctx.config.database.url);
     await requireStore(ctx);
+    warnOfMovingRef(ctx);
     await service.start();
     keepHeapSmall();
   } catch (error) {

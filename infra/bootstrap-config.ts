@@ -28,7 +28,7 @@ export const BOOTSTRAP_VARIABLES = {
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/)
     .default("main")
-    .describe("its branch, tag or commit"),
+    .describe("its commit in full (pins what runs on such workers), tag or branch"),
   FORGE_BOOTSTRAP_DIR: z
     .string()
     .regex(/^[A-Za-z0-9._/][A-Za-z0-9._/-]{0,199}$/)

@@ -106,6 +106,8 @@ install_drivers() {
   say "$found"
 }
 
+is_commit() { [ "${#1}" = 40 ] && case "$1" in *[!0-9a-f]*) false ;; esac; }
+
 step_repository() {
   if [ ! -d repository/.git ]; then
     rm -rf repository
@@ -114,8 +116,13 @@ step_repository() {
   git -C repository remote remove origin 2>/dev/null || true
   git -C repository remote add origin -- "$REPOSITORY"
   git -C repository fetch -q --depth 1 origin "$REPOSITORY_REF"
-  git -C repository checkout -q --force --detach FETCH_HEAD
-  say "at $(git -C repository rev-parse HEAD)"
+  fetched=$(git -C repository rev-parse --verify 'FETCH_HEAD^{commit}')
+  # A full commit pins every file. A branch or tag of that name, which would come instead, is refused.
+  if is_commit "$REPOSITORY_REF" && [ "$fetched" != "$REPOSITORY_REF" ]; then
+    fail "the repository has $fetched for $REPOSITORY_REF"
+  fi
+  git -C repository checkout -q --force --detach "$fetched"
+  say "at $fetched"
   for project in compute agent; do
     [ -f "repository/$project/pyproject.toml" ] || fail "the repository has no $project/pyproject.toml"
   done
@@ -135,8 +142,22 @@ step_requirements() {
     return
   fi
   rm -f venv/.forge-installed
-  venv/bin/python -m pip install --disable-pip-version-check "$handlers" ./repository/agent
+  locks=repository/requirements
+  if [ -f $locks/build.txt ] && [ -f $locks/runtime.txt ] && [ -f $locks/train.txt ]; then
+    install_locked
+  else
+    venv/bin/python -m pip install --disable-pip-version-check "$handlers" ./repository/agent
+  fi
   say "$wanted" >venv/.forge-installed
+}
+
+# Every package by its hash; then our own, built with what is there, so that pip fetches nothing else.
+install_locked() {
+  set -- -r $locks/build.txt -r $locks/runtime.txt
+  case "$handlers" in *train*) set -- "$@" -r $locks/train.txt ;; esac
+  venv/bin/python -m pip install --disable-pip-version-check --require-hashes --no-deps "$@"
+  venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
+    ./repository/compute ./repository/agent
 }
 
 # The key comes by standard input, and is in no process list and no log.

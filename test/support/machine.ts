@@ -92,7 +92,7 @@ export class Machine {
   }
 
   private makeRepository(): void {
-    for (const project of ["agent", "compute"]) {
+    for (const project of ["agent", "compute", "requirements"]) {
       cpSync(join(checkoutRoot(), project), join(this.repository, project), { recursive: true });
     }
     execFileSync("git", ["init", "-q", "-b", "main", this.repository]);
