@@ -49,7 +49,7 @@ function step(name: string, ref: string, path = process.env.PATH): Promise<[numb
   const settings = `REPOSITORY='file://${repository}'\nREPOSITORY_REF='${ref}'\n`;
   writeFileSync(join(folder, "settings"), settings);
   return new Promise((resolve) => {
-    const options = { env: { ...process.env, PATH: path } };
+    const options = { env: { ...process.env, PATH: path, PIP_NO_INDEX: "1" } };
     execFile("sh", [join(folder, "bootstrap.sh"), name], options, (error, stdout, stderr) =>
       resolve([Number(error?.code ?? 0), stdout + stderr]),
     );
