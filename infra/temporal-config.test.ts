@@ -1,4 +1,20 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { CertificateAuthority } from "../test/support/certificates";
 import { loadConfig } from "./config";
+
+let folder: string;
+let ca: CertificateAuthority;
+
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "forge-certificates-"));
+  ca = new CertificateAuthority(folder, "ca");
+});
+
+afterAll(() => {
+  rmSync(folder, { recursive: true, force: true });
+});
 
 const connectionOf = (env: NodeJS.ProcessEnv) => loadConfig(env).config.temporal.connection;
 
@@ -13,9 +29,9 @@ test("TLS is off by default, and on with what needs it", () => {
 
 test("certificates are read from their files", () => {
   const { tls } = connectionOf({
-    TEMPORAL_TLS_SERVER_CA_CERT_PATH: __filename,
-    TEMPORAL_TLS_CLIENT_CERT_PATH: __filename,
-    TEMPORAL_TLS_CLIENT_KEY_PATH: __filename,
+    TEMPORAL_TLS_SERVER_CA_CERT_PATH: ca.cert,
+    TEMPORAL_TLS_CLIENT_CERT_PATH: ca.cert,
+    TEMPORAL_TLS_CLIENT_KEY_PATH: ca.key,
   });
   const content = expect.any(Buffer);
   expect(tls).toEqual({
@@ -29,6 +45,18 @@ test.each([
   ["TEMPORAL_TLS_CLIENT_CERT_PATH: TEMPORAL_TLS_CLIENT_KEY_PATH needs it", "CLIENT_KEY_PATH"],
 ])("half of a client certificate is refused: %s", (message, name) => {
   expect(() => loadConfig({ [`TEMPORAL_TLS_${name}`]: __filename })).toThrow(message);
+});
+
+test("files that hold no certificate, or another's key, are refused by name", () => {
+  const load = (env: Record<string, string>) => () => loadConfig(env);
+  expect(load({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: __filename })).toThrow(
+    "TEMPORAL_TLS_SERVER_CA_CERT_PATH: is not a PEM certificate",
+  );
+  const other = new CertificateAuthority(folder, "other");
+  const pair = { TEMPORAL_TLS_CLIENT_CERT_PATH: ca.cert, TEMPORAL_TLS_CLIENT_KEY_PATH: other.key };
+  expect(load(pair)).toThrow(
+    "TEMPORAL_TLS_CLIENT_CERT_PATH: and TEMPORAL_TLS_CLIENT_KEY_PATH are not a PEM pair",
+  );
 });
 
 test("an unreadable file and credentials without TLS are refused by name", () => {

@@ -1,3 +1,5 @@
+import { X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
 import type { TLSConfig } from "@temporalio/client";
 import { z } from "zod";
 import { namedFile } from "./config-files";
@@ -51,6 +53,17 @@ export interface TemporalConfig {
   stickyS: number;
 }
 
+/** Found at the start, because the clients would say it at their first call, without the file. */
+function isUsable(options: { ca?: Buffer | undefined; cert?: Buffer; key?: Buffer }): boolean {
+  try {
+    if (options.ca) new X509Certificate(options.ca);
+    createSecureContext(options);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function temporalOf(env: Variables, context: z.core.$RefinementCtx): TemporalConfig {
   const refuse = (name: keyof Variables, message: string): void => {
     context.issues.push({ code: "custom", path: [name], message, input: undefined });
@@ -64,6 +77,10 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
     refuse("TEMPORAL_TLS_CLIENT_CERT_PATH", "TEMPORAL_TLS_CLIENT_KEY_PATH needs it");
   }
   const ca = env.TEMPORAL_TLS_SERVER_CA_CERT_PATH;
+  if (!isUsable({ ca })) refuse("TEMPORAL_TLS_SERVER_CA_CERT_PATH", "is not a PEM certificate");
+  if (certificate && key && !isUsable({ cert: certificate, key })) {
+    refuse("TEMPORAL_TLS_CLIENT_CERT_PATH", "and TEMPORAL_TLS_CLIENT_KEY_PATH are not a PEM pair");
+  }
   const serverName = env.TEMPORAL_TLS_SERVER_NAME;
   const apiKey = env.TEMPORAL_API_KEY;
   const needsTls = [ca, certificate, key, serverName, apiKey].some((value) => value !== undefined);
