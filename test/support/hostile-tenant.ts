@@ -108,7 +108,7 @@ async function reads(): Promise<void> {
 
 /** Keys that nobody has. */
 async function guesses(): Promise<void> {
-  many(LOOPS, (n) => {
+  many(LOOPS, () => {
     forEver("guesses", () => read("/api/jobs", mintKey("user")));
   });
 }
