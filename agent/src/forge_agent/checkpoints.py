@@ -1,11 +1,13 @@
 """Sends what a handler leaves to go on from, while it runs."""
 
 import logging
+import os
 import threading
 from pathlib import Path
 from urllib.parse import quote
 
 from .control_plane import ControlPlane, Refused
+from .job_files import opened_inside
 from .lease import JobStopped, Lease
 from .transfer import TransferFailed, upload
 
@@ -17,8 +19,13 @@ _EVERY_S = 1.0
 def newest_checkpoint(folder: Path) -> Path | None:
     """The file that appeared last; names that begin with a dot are still being written."""
     try:
-        files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
-        return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
+        with os.scandir(folder) as entries:
+            files = [
+                (entry.stat(follow_symlinks=False).st_mtime_ns, Path(entry.path))
+                for entry in entries
+                if entry.is_file(follow_symlinks=False) and entry.name[0] != "."
+            ]
+        return max(files, default=(0, None))[1]
     except OSError:  # it was removed while we looked
         return None
 
@@ -51,11 +58,12 @@ class CheckpointSender:
             if path is None:
                 continue
             try:
-                found = (path.name, path.stat().st_mtime_ns)
+                found = (path.name, path.lstat().st_mtime_ns)
                 if found == seen:
                     continue
                 url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(path.name)}"
-                upload(self._control_plane, self._lease, url, path)
+                with opened_inside(self._folder.parent, path) as source:
+                    upload(self._control_plane, self._lease, url, source)
                 logger.info("checkpoint %s is kept", path.name)
                 seen = found
             except FileNotFoundError:
