@@ -12,7 +12,7 @@ test("the first call goes at once, those that come meanwhile go together", async
   expect(batches).toEqual([[1], [2, 3, 4], [5]]);
 });
 
-test("a batch that fails fails for each of its calls, and the next one is done", async () => {
+test("a batch that fails fails for all that came until then, and the next one is done", async () => {
   let fails = true;
   const calls = new Coalesced<number, number>(async (items) => {
     await new Promise((resolve) => setImmediate(resolve));
@@ -20,8 +20,9 @@ test("a batch that fails fails for each of its calls, and the next one is done",
     return items;
   }, 100);
   const first = calls.add(1).catch((error: Error) => error.message);
-  const second = calls.add(2);
+  const second = calls.add(2).catch((error: Error) => error.message);
   expect(await first).toBe("away");
+  expect(await second).toBe("away");
   fails = false;
-  expect(await second).toBe(2);
+  expect(await calls.add(3)).toBe(3);
 });

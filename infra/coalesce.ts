@@ -1,6 +1,6 @@
 /**
  * Does calls together that come while others are under way: one batch at a time, the first at once. A call
- * is never answered by a batch that began before it came.
+ * is never answered by a batch that began before it came, but it fails with one that it waited for.
  */
 export class Coalesced<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];
@@ -30,7 +30,9 @@ export class Coalesced<Item, Result> {
         const results = await this.work(batch.map(({ item }) => item));
         for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
       } catch (error) {
-        for (const { reject } of batch) reject(error);
+        // Those that waited for it, too: one after the other they might wait as long again each.
+        for (const { reject } of [...batch, ...this.waiting]) reject(error);
+        this.waiting = [];
       }
     }
     this.isBusy = false;

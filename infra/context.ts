@@ -71,7 +71,7 @@ export function createContext(
     signals,
     parking: new ParkingLot(pool, signals, config.limits.caps, logger),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
-    databaseTurns: databaseTurnsOf(config.database.poolSize),
+    databaseTurns: databaseTurnsOf(config.database.poolSize, config.database.timeoutMs),
     budgetTurns: new Turns(),
     ...overrides,
   };

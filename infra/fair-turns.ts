@@ -39,7 +39,8 @@ export class FairTurns {
     }
   }
 
-  private hasRoomFor(group: string): boolean {
+  /** Whether a piece of this group would begin at once. */
+  hasRoomFor(group: string): boolean {
     return this.total < this.atOnce && (this.underWay.get(group) ?? 0) < this.perGroup;
   }
 
