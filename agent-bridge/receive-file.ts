@@ -117,8 +117,13 @@ export async function receiveFile(
     const signed = isNew ? await signUpload(ctx, partial, range.total, checksum) : {};
     return { path, received: there, complete: false, sha256: null, ...signed };
   }
-  const whole = await store.measure(partial);
-  return await finish(store, { ...upload, partial, checksum, whole, total }, reply);
+  // One of several like requests at a time: between measuring and moving nobody else moves it away, so that
+  // what another has begun anew by then is not taken for the whole.
+  return await ctx.uploadTurns.take(partial, async () => {
+    const measured = await store.measure(partial);
+    const whole = measured?.sizeBytes === range.total ? measured : undefined;
+    return await finish(store, { ...upload, partial, checksum, whole, total }, reply);
+  });
 }
 
 /** To a worker the store is away: its result is worth waiting for, until there is room again. */

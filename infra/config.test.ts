@@ -7,6 +7,7 @@ test("defaults are the contract's constants", () => {
     heartbeatTimeoutS: 30,
     assignmentTimeoutS: 15,
     deafAfterS: 180,
+    rankedTenants: [],
   });
   expect(config.jobs).toMatchObject({ timeoutS: 604_800, cancelGraceS: 20 });
   expect(config.jobs.policy).toMatchObject({ train: { gpu: 1 }, audit: {} });

@@ -38,6 +38,8 @@ export interface Context {
   queueQuota: QueueQuota;
   /** Whose requests use the database now. */
   databaseTurns: DatabaseTurns;
+  /** By upload: its parts are put together by one request at a time. */
+  uploadTurns: Turns;
   /** By tenant: submissions under a budget are judged one after the other. */
   budgetTurns: Turns;
 }
@@ -72,6 +74,7 @@ export function createContext(
     parking: new ParkingLot(pool, signals, config.limits.caps, logger),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     databaseTurns: databaseTurnsOf(config.database.poolSize, config.database.timeoutMs),
+    uploadTurns: new Turns(),
     budgetTurns: new Turns(),
     ...overrides,
   };

@@ -266,10 +266,12 @@ describe("an upload", () => {
     const answers = await Promise.all(bodies.map((body) => put(job, "same", body)));
     expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 201));
     const parts = { "content-range": "bytes 0-99999/100000" };
-    const again = await Promise.all(
-      bodies.map(() => put(job, "parts", "x".repeat(100_000), parts)),
-    );
-    expect(new Set(again.map(({ status }) => status))).toEqual(new Set([201]));
+    for (let n = 0; n < 10; n++) {
+      const again = await Promise.all(
+        bodies.map(() => put(job, `parts-${n}`, "x".repeat(100_000), parts)),
+      );
+      expect(new Set(again.map(({ status }) => status))).toEqual(new Set([201]));
+    }
     await finish(job);
   });
 
