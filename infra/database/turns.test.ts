@@ -1,7 +1,20 @@
 import { Unavailable } from "../../core/errors";
 import { databaseTurnsOf } from "./turns";
 
-test("while one tenant's statements hang, another's go on, and its own are refused in time", async () => {
+test("a row that moves on is waited in, however long it is", async () => {
+  const { user } = databaseTurnsOf(20, 800);
+  const answers = await Promise.all(
+    Array.from({ length: 60 }, (_, n) =>
+      user.take("many", async () => {
+        await new Promise((resolve) => setTimeout(resolve, 60));
+        return n;
+      }),
+    ),
+  );
+  expect(answers).toHaveLength(60);
+});
+
+test("where the database answers nobody, those that wait are refused in time", async () => {
   const { user, worker } = databaseTurnsOf(20, 100);
   let release: () => void = () => undefined;
   const frozen = new Promise<void>((resolve) => {
@@ -9,9 +22,11 @@ test("while one tenant's statements hang, another's go on, and its own are refus
   });
   const hanging = Array.from({ length: 50 }, () => user.take("slow", () => frozen));
   const outcomes = Promise.allSettled(hanging);
+  const begun = performance.now();
+  await expect(user.take("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
+  expect(performance.now() - begun).toBeLessThan(1_000);
   expect(await user.take("other", async () => "answered")).toBe("answered");
   expect(await worker.take("slow", async () => "of its worker")).toBe("of its worker");
-  await expect(user.take("slow", async () => "late")).rejects.toBeInstanceOf(Unavailable);
   release();
   const refused = (await outcomes).filter(({ status }) => status === "rejected");
   expect(refused).toHaveLength(50 - 6);

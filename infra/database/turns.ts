@@ -1,30 +1,50 @@
 import { Unavailable } from "../../core/errors";
 import { FairTurns } from "../fair-turns";
+import { isAway } from "./errors";
 
 /** Connections that no request takes: loops and activities that run in this process go on. */
 const RESERVED = 4;
 
-/** Turns at the database's connections, for which a request waits no longer than for a connection. */
-export class ConnectionTurns {
+/** Turns at the database's connections. A long row moves on; one that stands still is given up. */
+class ConnectionTurns {
+  /** When the database was last seen to answer. */
+  private answeredMs = 0;
+
   constructor(
     private readonly turns: FairTurns,
-    private readonly maxWaitMs: number,
+    private readonly standstillMs: number,
   ) {}
 
-  /** @throws 503 where no turn comes in time: the database is away, or the tenant has brought too much. */
+  /** @throws 503 where the database has answered nobody for as long as one waits for a connection. */
   async take<Result>(tenant: string, work: () => Promise<Result>): Promise<Result> {
-    if (this.turns.hasRoomFor(tenant)) return await this.turns.take(tenant, work);
-    const signal = AbortSignal.timeout(this.maxWaitMs);
-    let hasBegun = false;
+    if (this.turns.hasRoomFor(tenant)) {
+      return await this.turns.take(tenant, () => this.watched(work));
+    }
+    const standstill = new AbortController();
+    const timer = setInterval(() => {
+      if (performance.now() - this.answeredMs >= this.standstillMs) {
+        standstill.abort(new Unavailable("the database is not available right now"));
+      }
+    }, this.standstillMs);
     const begin = (): Promise<Result> => {
-      hasBegun = true;
-      return work();
+      clearInterval(timer);
+      return this.watched(work);
     };
     try {
-      return await this.turns.take(tenant, begin, signal);
+      return await this.turns.take(tenant, begin, standstill.signal);
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  private async watched<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      const result = await work();
+      this.answeredMs = performance.now();
+      return result;
     } catch (error) {
-      if (hasBegun || error !== signal.reason) throw error;
-      throw new Unavailable("the database is busy with this tenant's requests, or away; try again");
+      if (!isAway(error)) this.answeredMs = performance.now();
+      throw error;
     }
   }
 }
