@@ -1,13 +1,11 @@
 """Sends what a handler leaves to go on from, while it runs."""
 
 import logging
-import os
 import threading
 from pathlib import Path
 from urllib.parse import quote
 
 from .control_plane import ControlPlane, Refused
-from .job_files import opened_inside
 from .lease import JobStopped, Lease
 from .transfer import TransferFailed, upload
 
@@ -19,13 +17,8 @@ _EVERY_S = 1.0
 def newest_checkpoint(folder: Path) -> Path | None:
     """The file that appeared last; names that begin with a dot are still being written."""
     try:
-        with os.scandir(folder) as entries:
-            files = [
-                (entry.stat(follow_symlinks=False).st_mtime_ns, Path(entry.path))
-                for entry in entries
-                if entry.is_file(follow_symlinks=False) and entry.name[0] != "."
-            ]
-        return max(files, default=(0, None))[1]
+        files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
+        return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
     except OSError:  # it was removed while we looked
         return None
 
@@ -58,12 +51,11 @@ class CheckpointSender:
             if path is None:
                 continue
             try:
-                found = (path.name, path.lstat().st_mtime_ns)
+                found = (path.name, path.stat().st_mtime_ns)
                 if found == seen:
                     continue
                 url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(path.name)}"
-                with opened_inside(self._folder.parent, path) as source:
-                    upload(self._control_plane, self._lease, url, source)
+                upload(self._control_plane, self._lease, url, path)
                 logger.info("checkpoint %s is kept", path.name)
                 seen = found
             except FileNotFoundError:

@@ -1,8 +1,6 @@
 """The agent's configuration: environment variables over a TOML file over defaults."""
 
-import dataclasses
 import os
-import re
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -13,7 +11,6 @@ from typing import Any
 from .settings import SETTINGS, ConfigError, parse_setting
 from .stack_file import read_stack_file
 
-_NETWORK = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 JOB_TYPES = ("generate", "audit", "distill", "train", "evaluate", "deploy")
 
 
@@ -26,12 +23,6 @@ class HandlerConfig:
     """A container image to run it in; needs docker or podman on the machine."""
     memory_gb: float | None = None
     """Resident memory of the whole process group, beyond which it is ended."""
-    cpus: float | None = None
-    """Of a container: cores that it may use; none: all."""
-    pids: int = 4096
-    """Of a container: processes and threads that it may have."""
-    network: str = "bridge"
-    """Of a container: its network's name; `none` for no network, `host` for the machine's."""
     timeout_s: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -155,19 +146,14 @@ def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     where = f"handlers.{name}"
     if name not in JOB_TYPES:
         raise ConfigError(f"{where}: there is no such job type; there are {', '.join(JOB_TYPES)}")
-    known = {each.name for each in dataclasses.fields(HandlerConfig)}
-    fields = _table(where, table, known)
+    fields = _table(where, table, {"command", "image", "memory_gb", "timeout_s", "env"})
     command = fields.get("command")
     words = shlex.split(command) if isinstance(command, str) else command
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise ConfigError(f"{where}.command must be a command line or a list of words")
-    for number in ("memory_gb", "timeout_s", "cpus", "pids"):
+    for number in ("memory_gb", "timeout_s"):
         if not (fields.get(number) is None or _is_positive(fields[number])):
             raise ConfigError(f"{where}.{number} must be a number above 0")
-    if not isinstance(fields.get("pids", 1), int):
-        raise ConfigError(f"{where}.pids must be a whole number")
-    if not re.fullmatch(_NETWORK, str(fields.get("network", "bridge"))):
-        raise ConfigError(f"{where}.network must be the name of a network of the container runtime")
     env = fields.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ConfigError(f"{where}.env must be a table of texts")

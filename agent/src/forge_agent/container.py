@@ -49,18 +49,12 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> Non
 
 
 def container_command(
-    config: HandlerConfig,
-    folder: Path,
-    env: Mapping[str, str],
-    name: str,
-    publish: tuple[str, int] | None = None,
+    config: HandlerConfig, folder: Path, env: Mapping[str, str], name: str
 ) -> tuple[str, ...]:
     """The runtime's command line; its client passes signals on, and ends with the container.
 
-    `folder` is that of one try; it is at the same path inside, so that the paths in the job file
-    are right there, and what the job reads lies beside it, read-only. Nothing else of the machine
-    is there: neither the job's log nor other jobs. Only FORGE_*, the handler's own variables and
-    the GPU's go in, by name: `ps` shows no values. `publish`: the address of a server in it.
+    The job's folder is at the same path inside, so that the paths in the job file are right there.
+    Only FORGE_*, the handler's own variables and the GPU's go in, by name: `ps` shows no values.
     """
     runtime = find_runtime()
     if runtime is None or config.image is None:
@@ -76,15 +70,7 @@ def container_command(
     devices = env.get("CUDA_VISIBLE_DEVICES")
     if Path("/dev/nvidiactl").exists() and devices != "":
         gpus = ("--gpus", f'"device={devices}"' if devices else "all")
-    limits = ["--pids-limit", f"{config.pids}"]
-    if config.memory_gb:
-        limits += ["--memory", f"{int(config.memory_gb * 1e9)}"]
-    if config.cpus:
-        limits += ["--cpus", f"{config.cpus:g}"]
-    if publish and config.network not in ("host", "none"):
-        host, port = publish
-        limits += ["--publish", f"{f'[{host}]' if ':' in host else host}:{port}:{port}"]
-    readable = [*_beside(folder)]
+    memory = ("--memory", f"{int(config.memory_gb * 1e9)}") if config.memory_gb else ()
     return (
         runtime,
         "run",
@@ -95,39 +81,14 @@ def container_command(
         "--user",
         f"{os.getuid()}:{os.getgid()}",
         "--network",
-        config.network,
-        "--cap-drop",
-        "ALL",
-        "--security-opt",
-        "no-new-privileges",
-        "--read-only",
-        "--tmpfs",
-        "/tmp",
+        "host",
         "--volume",
         f"{folder}:{folder}",
-        *(word for path in readable for word in ("--volume", f"{path}:{path}:ro")),
         "--workdir",
         str(folder),
         *gpus,
-        *limits,
+        *memory,
         *(word for variable in shown for word in ("--env", variable)),
-        # The image's root can't be written to: what programs keep in their home goes there.
-        "--env",
-        f"HOME={folder / 'tmp'}",
         config.image,
         *config.command,
     )
-
-
-def _beside(folder: Path) -> list[Path]:
-    """What a try reads: inputs, the checkpoint to go on from, and those of tries before it.
-
-    Folders that the agent made: a link in place of one is left out, for it leads elsewhere.
-    """
-    job = folder.parent
-    tries = [each / "checkpoints" for each in sorted(job.glob("try-*")) if each != folder]
-    return [
-        path
-        for path in (job / "inputs", job / "resume", *tries)
-        if path.is_dir() and not path.is_symlink() and not path.parent.is_symlink()
-    ]

@@ -62,10 +62,6 @@ class Deployment:
         return f"forge-{self.id}"
 
     @property
-    def _has_own_network(self) -> bool:
-        return self._handler.image is not None and self._handler.network != "host"
-
-    @property
     def run_folder(self) -> HandlerFolder:
         return HandlerFolder(self.folder / "run")
 
@@ -86,11 +82,9 @@ class Deployment:
         self._write_spec({**self._spec, "kept": True})
 
     def start(self) -> None:
-        address = (str(self._spec["host"]), int(self._spec["port"]))
         env = {
             **self._env,
-            # In a network of its own a container is reached by the port that the runtime passes on.
-            "FORGE_HOST": "0.0.0.0" if self._has_own_network else address[0],
+            "FORGE_HOST": str(self._spec["host"]),
             "FORGE_PORT": str(self._spec["port"]),
             "FORGE_DEPLOYMENT_ID": self.id,
         }
@@ -98,7 +92,7 @@ class Deployment:
             env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
         if self._handler.image:
             remove_container(self._container)  # one that an agent that was killed has left
-        process = start_handler(self._handler, self.run_folder, env, self._container, address)
+        process = start_handler(self._handler, self.run_folder, env, self._container)
         self._process = process
         self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)
         self._pump.start()

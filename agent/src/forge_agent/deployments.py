@@ -76,7 +76,7 @@ class Deployments:
             deployment.wait_until_healthy(lease)
             log.say(f"served at {deployment.url}")
             told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
-            upload_all(storage, folder.outputs(), folder)
+            upload_all(storage, folder.outputs(), folder.output)
         except BaseException:
             with self._lock:
                 if self._served.get(deployment.id) is deployment:

@@ -12,11 +12,11 @@ from typing import Any
 
 from .config import HandlerConfig
 from .container import container_command
-from .job_files import read_small
 from .job_report import Reports
 from .lease import Lease
 from .leashed import Ending, Leashed
 from .sendable import require_sendable, sendable_text
+from .small_file import read_small
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
@@ -25,7 +25,6 @@ _MESSAGE_LIMIT = 4096
 # The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
 _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 _RESULT_LIMIT = 1024 * 1024
-_JOB_LIMIT = 16 * 1024 * 1024
 _OWN_SECRETS = (
     "SERVICE_API_KEY",
     "S3_ACCESS_KEY_ID",
@@ -89,8 +88,6 @@ class HandlerFolder:
 
         Without a manifest.json of the handler's own: that name is the control plane's.
         """
-        if self.output.is_symlink():
-            raise HandlerFailed("output is a link", transient=False)
         files = sorted(
             path
             for path in self.output.rglob("*")
@@ -117,7 +114,7 @@ class HandlerFolder:
 
     def environment(self, more: Mapping[str, str]) -> dict[str, str]:
         """The agent's own, without what opens its doors, and where everything is."""
-        inputs: dict[str, str] = json.loads(read_small(self.job_file, _JOB_LIMIT))["inputs"]
+        inputs: dict[str, str] = json.loads(self.job_file.read_text())["inputs"]
         kept = {name: value for name, value in os.environ.items() if name not in _OWN_SECRETS}
         return {
             **kept,
@@ -133,17 +130,13 @@ class HandlerFolder:
 
 
 def start_handler(
-    config: HandlerConfig,
-    folder: HandlerFolder,
-    env: Mapping[str, str],
-    name: str,
-    publish: tuple[str, int] | None = None,
+    config: HandlerConfig, folder: HandlerFolder, env: Mapping[str, str], name: str
 ) -> Leashed:
-    """`name`, `publish`: of its container, if any. Raises HandlerFailed if it can't be started."""
+    """`name`: of its container, if any. Raises HandlerFailed where it can't be started."""
     environment = {**folder.environment(env), **config.env}
     command = config.command
     if config.image:
-        command = container_command(config, folder.path, environment, name, publish)
+        command = container_command(config, folder.path.parent, environment, name)
     try:
         return Leashed(command, folder.path, environment, config.memory_gb)
     except OSError as error:

@@ -99,7 +99,7 @@ class JobRunner:
         uploads = lease.job["uploads"]
         bound = int(uploads.get("log_max_bytes", _DEFAULT_LOG_BYTES))
         log = LogFile(folder / "log", bound, self._mask)
-        sender = LogSender(self._control_plane, lease, log.source)
+        sender = LogSender(self._control_plane, lease, log.path)
         sender.start()
         try:
             return self._attempt(lease, folder, log)
@@ -109,8 +109,7 @@ class JobRunner:
             if "log_url" not in uploads and self._config.artifacts_dir:
                 target = local_path(self._config.artifacts_dir, str(uploads["logs_uri"]))
                 target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(log.source, target)
-            log.release()
+                shutil.copyfile(log.path, target)
 
     def _attempt(self, lease: Lease, folder: Path, log: LogFile) -> dict[str, Any] | None:
         storage = storage_for(self._config, self._control_plane, lease)
@@ -220,7 +219,7 @@ class JobRunner:
         files = here.outputs()
         if any(here.is_manifest(path) for path in here.output.iterdir()):
             log.say("manifest.json is left out: the control plane writes its own")
-        upload_all(storage, files, here)
+        upload_all(storage, files, here.output)
         size = sum(path.stat().st_size for path in files)
         log.say(f"uploaded {len(files)} files, {size} bytes")
 

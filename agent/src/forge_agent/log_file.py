@@ -1,7 +1,6 @@
 """A job's log as it is written here: masked, bounded, and never in the handler's way."""
 
 import logging
-import os
 import re
 import threading
 from collections import deque
@@ -9,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
-from .job_files import path_of
 from .masking import Mask
 
 logger = logging.getLogger(__name__)
@@ -42,12 +40,7 @@ class LogFile:
         self._why_short: str | None = None
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        # Opened once: a job that puts a link in its place has nothing written or sent through it.
-        flags = os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._handle = os.open(path, flags, 0o600)
-        self.source = path_of(self._handle)
-        """Where it is read from, until `release`."""
+        path.touch()
 
     @property
     def last_line(self) -> str:
@@ -99,21 +92,14 @@ class LogFile:
             self._append(mark.encode() + kept)
             self._why_short = None
 
-    def release(self) -> None:
-        """Call when nobody reads it any more; what is written from now on is left out."""
-        with self._lock:
-            self._why_short = "it is closed"
-            os.close(self._handle)
-
     def _hear(self, line: bytes, is_report: Callable[[bytes], bool]) -> None:
         if not is_report(line):
             self.write(line)
 
     def _append(self, data: bytes) -> bool:
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(self._handle, view) :]
+            with self.path.open("ab") as file:
+                file.write(data)
         except OSError as error:
             # The handler goes on: a job is worth more than its log.
             self._why_short = str(error.strerror)

@@ -1,7 +1,6 @@
 """Where a job's inputs come from and its files go to."""
 
 import logging
-import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
@@ -12,8 +11,6 @@ from urllib.parse import quote, unquote, urlsplit
 
 from .config import AgentConfig, S3Config
 from .control_plane import ControlPlane
-from .handler import HandlerFailed, HandlerFolder
-from .job_files import open_inside, path_of
 from .lease import Away, Lease
 from .transfer import download, upload
 
@@ -108,19 +105,10 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
     return LocalStorage(Path("artifacts").resolve(), lease)
 
 
-def upload_all(storage: Storage, files: list[Path], folder: HandlerFolder) -> None:
-    """Stores files by their paths in the output folder. Raises HandlerFailed for a link."""
+def upload_all(storage: Storage, files: list[Path], root: Path) -> None:
+    """Stores files by their paths below a folder."""
     for path in files:
-        name = path.relative_to(folder.output).as_posix()
-        try:
-            opened = open_inside(folder.path, path)
-        except OSError as error:
-            message = f"output/{name} can't be uploaded: {error.strerror or error}"
-            raise HandlerFailed(message, transient=False) from error
-        try:
-            storage.upload(path_of(opened), name)
-        finally:
-            os.close(opened)
+        storage.upload(path, path.relative_to(root).as_posix())
 
 
 def open_bucket(config: S3Config, bucket: str | None = None) -> "S3Store":

@@ -5,7 +5,6 @@ import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 from .control_plane import TRANSFER_TIMEOUT_S, ControlPlane, ControlPlaneAway, Refused
 from .lease import Lease
@@ -35,7 +34,6 @@ def upload(control_plane: ControlPlane, lease: Lease, url: str, path: Path) -> N
 
     Raises JobStopped, Refused, and TransferFailed.
     """
-    name = unquote(url.rpartition("/")[2])
     size, checksum = path.stat().st_size, sha256_of(path)
     headers = {"X-Checksum-Sha256": checksum}
     for _ in range(_MAX_MISMATCHES):
@@ -48,8 +46,8 @@ def upload(control_plane: ControlPlane, lease: Lease, url: str, path: Path) -> N
         except Refused as error:
             if error.code != "checksum_mismatch":
                 raise
-            logger.warning("%s arrived changed: %s", name, error)
-    raise TransferFailed(f"{name} arrived changed {_MAX_MISMATCHES} times")
+            logger.warning("%s arrived changed: %s", path.name, error)
+    raise TransferFailed(f"{path.name} arrived changed {_MAX_MISMATCHES} times")
 
 
 def _upload_whole(
