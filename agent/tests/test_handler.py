@@ -27,7 +27,9 @@ def _read(folder: HandlerFolder, ending: Ending = DONE, last: str = "the last li
 
 @pytest.fixture
 def folder(tmp_path: Path) -> HandlerFolder:
-    return HandlerFolder(tmp_path / "try-1")
+    folder = HandlerFolder(tmp_path / "try-1")
+    folder.create()
+    return folder
 
 
 def test_a_result_with_what_was_reported(folder: HandlerFolder) -> None:
@@ -72,7 +74,11 @@ def test_outputs_are_files_with_names_that_can_be_sent(folder: HandlerFolder) ->
     (folder.output / "Manifest.JSON").write_text("{}")
     (folder.output / "deep" / "manifest.json").write_text("{}")
     below = folder.output / "deep"
-    assert folder.outputs() == [below / "a", below / "manifest.json"]
+    os.mkfifo(below / "fifo")
+    outputs = folder.outputs()
+    assert outputs.files == ["deep/a", "deep/manifest.json"]
+    assert outputs.left_out == ["deep/fifo", "link"]
+    assert outputs.has_manifest
     (below / "manifest.json").rename(below / "back\\slash")
     with pytest.raises(HandlerFailed, match="backslash"):
         folder.outputs()

@@ -21,6 +21,11 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transfer, "PART_BYTES", 1000)
 
 
+def _upload(control_plane: ControlPlane, lease: Lease, path: Path) -> None:
+    with path.open("rb") as file:
+        upload(control_plane, lease, URL, file, path.name)
+
+
 class Keeper:
     """What the control plane does with parts; `faults`: what goes wrong with the n-th request."""
 
@@ -75,7 +80,7 @@ def test_an_upload_goes_on_where_it_broke_off(
     path = tmp_path / "x"
     path.write_bytes(bytes(range(256)) * 17)
     keeper = server.script = Keeper(faults)
-    upload(control_plane, lease, URL, path)
+    _upload(control_plane, lease, path)
     assert keeper.bytes == path.read_bytes()
     assert keeper.is_complete
     sent = sum(len(request.body) for request in server.requests)
@@ -89,7 +94,7 @@ def test_a_file_that_arrives_changed_is_sent_again_and_then_given_up(
     path.write_bytes(b"small")
     server.script = lambda _: as_error(400, "checksum_mismatch")
     with pytest.raises(TransferFailed, match="3 times"):
-        upload(control_plane, lease, URL, path)
+        _upload(control_plane, lease, path)
     assert len(server.requests) == 3
 
 
@@ -105,10 +110,10 @@ def test_an_upload_ends_with_the_job(
 
     server.script = unavailable
     with pytest.raises(JobStopped, match="lost"):
-        upload(control_plane, lease, URL, path)
+        _upload(control_plane, lease, path)
     server.script = lambda _: as_error(409, "stale_attempt")
     with pytest.raises(StaleAttempt):
-        upload(control_plane, Lease(handed_job(), "w"), URL, path)
+        _upload(control_plane, Lease(handed_job(), "w"), path)
 
 
 def test_a_download_goes_on_where_it_broke_off_and_is_checked(
@@ -142,7 +147,7 @@ def test_every_request_says_which_attempt_it_is_for(
     path = tmp_path / "x"
     path.write_bytes(b"")
     server.script = lambda _: Answer(201, json.dumps({"complete": True}).encode())
-    upload(control_plane, lease, URL, path)
+    _upload(control_plane, lease, path)
     assert server.requests[0].path == f"{URL}?worker_id=w&attempt=1"
     assert server.requests[0].headers["x-service-api-key"] == "the-worker-key"
 
@@ -178,7 +183,7 @@ def test_a_file_goes_past_the_control_plane_where_the_store_takes_it(
         return as_json({"received": 0, "complete": False, "upload": signed}, 202)
 
     server.script = script
-    upload(control_plane, lease, URL, path)
+    _upload(control_plane, lease, path)
     assert keeper.bytes == path.read_bytes()
     assert keeper.is_complete
     parts = [r for r in server.requests if "-" in r.headers.get("content-range", "")]

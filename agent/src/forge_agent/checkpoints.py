@@ -6,30 +6,58 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .control_plane import ControlPlane, Refused
+from .job_files import Entry, list_files, move_file, open_file
 from .lease import JobStopped, Lease
 from .transfer import TransferFailed, upload
 
 logger = logging.getLogger(__name__)
 
 _EVERY_S = 1.0
+FOLDER = "checkpoints"
+"""Its name in the handler's folder."""
 
 
-def newest_checkpoint(folder: Path) -> Path | None:
-    """The file that appeared last; names that begin with a dot are still being written."""
+def newest_checkpoint(root: Path) -> Entry | None:
+    """The file that appeared last in the handler's folder; links are not looked at.
+
+    Names that begin with a dot are still being written. Raises UnsafeFile where the folder itself
+    has become a link.
+    """
     try:
-        files = [path for path in folder.iterdir() if path.is_file() and path.name[0] != "."]
-        return max(files, key=lambda path: path.stat().st_mtime_ns, default=None)
-    except OSError:  # it was removed while we looked
+        files = [each for each in list_files(root, FOLDER) if _is_checkpoint(each)]
+    except FileNotFoundError:
         return None
+    return max(files, key=lambda each: each.modified_ns, default=None)
+
+
+def take_newest(root: Path, target: Path) -> Path | None:
+    """Moves the newest checkpoint of a handler that has ended into a folder of the agent's."""
+    try:
+        newest = newest_checkpoint(root)
+        if newest is None:
+            return None
+        target.mkdir(parents=True, exist_ok=True)
+        move_file(root, f"{FOLDER}/{newest.name}", target / newest.name)
+        return target / newest.name
+    except OSError as error:
+        logger.warning("the last checkpoint can't be used: %s", error)
+        return None
+
+
+def _is_checkpoint(entry: Entry) -> bool:
+    # A name that is not UTF-8 could not be sent.
+    is_named = not entry.name.startswith(".") and "/" not in entry.name and entry.name.isprintable()
+    return entry.is_regular and is_named
 
 
 class CheckpointSender:
     """A thread that uploads each checkpoint that appears; `finish` ends it."""
 
-    def __init__(self, control_plane: ControlPlane, lease: Lease, folder: Path) -> None:
+    def __init__(self, control_plane: ControlPlane, lease: Lease, root: Path) -> None:
+        """`root`: the handler's folder."""
         self._control_plane = control_plane
         self._lease = lease.part()
-        self._folder = folder
+        self._root = root
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="checkpoints", daemon=True)
 
@@ -45,22 +73,21 @@ class CheckpointSender:
             self._thread.join()
 
     def _run(self) -> None:
-        seen: tuple[str, int] | None = None
+        seen: Entry | None = None
         while not self._is_over.wait(_EVERY_S):
-            path = newest_checkpoint(self._folder)
-            if path is None:
-                continue
+            found: Entry | None = None
             try:
-                found = (path.name, path.stat().st_mtime_ns)
-                if found == seen:
+                found = newest_checkpoint(self._root)
+                if found is None or found == seen:
                     continue
-                url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(path.name)}"
-                upload(self._control_plane, self._lease, url, path)
-                logger.info("checkpoint %s is kept", path.name)
+                url = f"{self._lease.job['uploads']['checkpoints_url']}{quote(found.name)}"
+                with open_file(self._root, f"{FOLDER}/{found.name}") as file:
+                    upload(self._control_plane, self._lease, url, file, found.name)
+                logger.info("checkpoint %s is kept", found.name)
                 seen = found
             except FileNotFoundError:
                 continue  # a newer one took its place
             except (Refused, TransferFailed, OSError) as error:
-                logger.warning("checkpoint %s is not kept: %s", path.name, error)
+                logger.warning("checkpoint %s is not kept: %s", found and found.name, error)
             except JobStopped:
                 return

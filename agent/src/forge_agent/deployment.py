@@ -1,5 +1,6 @@
 """One deployed model: a server that is started, watched, and started again."""
 
+import contextlib
 import json
 import logging
 import logging.handlers
@@ -14,6 +15,7 @@ import httpx2
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
 from .handler import HandlerFailed, HandlerFolder, read_outcome, start_handler
+from .job_files import move_file
 from .job_report import Reports
 from .job_types import handler_for
 from .lease import Lease
@@ -52,6 +54,7 @@ class Deployment:
         self._thread: threading.Thread | None = None
         self._spec_file = folder / "deployment.json"
         self._spec = self._read_spec()
+        self._adopt_job_file()
 
     @property
     def _handler(self) -> HandlerConfig:
@@ -64,6 +67,13 @@ class Deployment:
     @property
     def run_folder(self) -> HandlerFolder:
         return HandlerFolder(self.folder / "run")
+
+    def _adopt_job_file(self) -> None:
+        """Agents before 0.3 kept it in the folder that the server may write to."""
+        folder = self.run_folder
+        if not folder.job_file.exists():
+            with contextlib.suppress(OSError):
+                move_file(folder.path, "job.json", folder.job_file)
 
     @property
     def url(self) -> str:
@@ -92,6 +102,7 @@ class Deployment:
             env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
         if self._handler.image:
             remove_container(self._container)  # one that an agent that was killed has left
+        self.run_folder.create()
         process = start_handler(self._handler, self.run_folder, env, self._container)
         self._process = process
         self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)

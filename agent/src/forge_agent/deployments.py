@@ -18,7 +18,7 @@ from .lease import Lease
 from .leashed import Ending
 from .log_file import LogFile
 from .masking import Mask
-from .storage import Storage, upload_all
+from .storage import Storage
 
 logger = logging.getLogger(__name__)
 
@@ -67,6 +67,7 @@ class Deployments:
         port = _free_port(host, self._config.deploy_ports)
         deployment.prepare(host, port, lease.job.get("serving_token"))
         folder = deployment.run_folder
+        shutil.rmtree(folder.path, ignore_errors=True)  # an earlier try's, perhaps with its links
         folder.describe(lease, inputs, None, {})
         deployment.job_log = log
         with self._lock:
@@ -76,7 +77,7 @@ class Deployments:
             deployment.wait_until_healthy(lease)
             log.say(f"served at {deployment.url}")
             told = read_outcome(folder, Ending(0, None, None), "", Reports(folder.progress_file))
-            upload_all(storage, folder.outputs(), folder.output)
+            folder.upload(storage, log)
         except BaseException:
             with self._lock:
                 if self._served.get(deployment.id) is deployment:

@@ -1,5 +1,6 @@
 """Runs one job's handler: a process group and a folder of its own."""
 
+import contextlib
 import json
 import os
 import re
@@ -10,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .checkpoints import FOLDER as CHECKPOINTS
 from .config import HandlerConfig
 from .container import container_command
+from .job_files import UnsafeFile, list_files, read_small
 from .job_report import Reports
 from .lease import Lease
 from .leashed import Ending, Leashed
+from .log_file import LogFile
 from .sendable import require_sendable, sendable_text
-from .small_file import read_small
+from .storage import Storage, upload_all
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
@@ -25,6 +29,8 @@ _MESSAGE_LIMIT = 4096
 # The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
 _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
 _RESULT_LIMIT = 1024 * 1024
+_SHOWN = 5
+"""Names in one line of the log."""
 _OWN_SECRETS = (
     "SERVICE_API_KEY",
     "S3_ACCESS_KEY_ID",
@@ -48,17 +54,33 @@ class Outcome:
     metrics: dict[str, Any]
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """What a handler left in its output folder, by paths below that, with slashes."""
+
+    files: list[str]
+    left_out: list[str]
+    """Links and special files."""
+    has_manifest: bool
+    """It wrote a manifest.json of its own. That name is the control plane's: it is not sent."""
+
+
 class HandlerFolder:
-    """The folder that one try of a handler works in, and the files by which it is spoken to."""
+    """The folder that one try of a handler may write to, and the job file beside it.
+
+    What the handler left is only read by job_files.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.output = path / "output"
-        self.checkpoints = path / "checkpoints"
+        self.checkpoints = path / CHECKPOINTS
         self.temporary = path / "tmp"
-        self.job_file = path / "job.json"
+        self.job_file = path.with_name(f"{path.name}.json")
         self.result_file = path / "result.json"
         self.progress_file = path / "progress"
+
+    def create(self) -> None:
         for folder in (self.output, self.checkpoints, self.temporary):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -83,29 +105,36 @@ class HandlerFolder:
         }
         self.job_file.write_text(json.dumps(content, indent=2))
 
-    def outputs(self) -> list[Path]:
-        """The files of the artifact; links are not followed. Raises HandlerFailed for odd names.
-
-        Without a manifest.json of the handler's own: that name is the control plane's.
-        """
-        files = sorted(
-            path
-            for path in self.output.rglob("*")
-            if path.is_file() and not path.is_symlink() and not self.is_manifest(path)
-        )
-        for path in files:
+    def outputs(self) -> Outputs:
+        """The files of the artifact. Raises HandlerFailed for odd names, UnsafeFile for links."""
+        entries = list_files(self.path, self.output.name)
+        files = [entry.name for entry in entries if entry.is_regular]
+        names = [name for name in files if name.lower() != "manifest.json"]
+        for name in names:
             try:
-                str(path).encode()
+                name.encode()
             except UnicodeEncodeError:
-                message = f"{path.name!r}: the name of a file must be UTF-8"
+                message = f"{name!r}: the name of a file must be UTF-8"
                 raise HandlerFailed(message, transient=False) from None
-            if _UNSAFE.search(path.relative_to(self.output).as_posix()):
-                message = f"{path.name!r}: the name of a file has no backslash or control character"
+            if _UNSAFE.search(name):
+                message = f"{name!r}: the name of a file has no backslash or control character"
                 raise HandlerFailed(message, transient=False)
-        return files
+        left_out = [entry.name for entry in entries if not entry.is_regular]
+        return Outputs(names, left_out, has_manifest=len(names) < len(files))
 
-    def is_manifest(self, path: Path) -> bool:
-        return path.parent == self.output and path.name.lower() == "manifest.json"
+    def upload(self, storage: Storage, log: LogFile) -> None:
+        """Stores the artifact's files. Raises HandlerFailed for what may not be sent."""
+        try:
+            outputs = self.outputs()
+            if outputs.has_manifest:
+                log.say("manifest.json is left out: the control plane writes its own")
+            if outputs.left_out:
+                shown = ", ".join(f"output/{name!a}" for name in outputs.left_out[:_SHOWN])
+                log.say(f"{len(outputs.left_out)} links or special files are left out: {shown}")
+            size = upload_all(storage, outputs.files, self.path, self.output.name)
+        except UnsafeFile as error:
+            raise HandlerFailed(str(error), transient=False) from error
+        log.say(f"uploaded {len(outputs.files)} files, {size} bytes")
 
     def forget(self) -> None:
         """Frees what a try that failed has left, but for its checkpoints."""
@@ -160,7 +189,7 @@ def _read_result(folder: HandlerFolder, reports: Reports) -> Outcome:
     """A handler need not leave a result: its files, and what it reported, may be all there is."""
     written: Any = {}
     try:
-        if folder.result_file.exists():
+        with contextlib.suppress(FileNotFoundError):
             written = json.loads(read_small(folder.result_file, _RESULT_LIMIT))
         require_sendable(written)
         metrics = {**reports.latest().metrics, **dict(written.get("metrics") or {})}

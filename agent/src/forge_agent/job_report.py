@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .small_file import read_small
+from .job_files import read_small
 
 PREFIX = b"::forge "
 """A line of output that begins so is a report, and no part of the log."""

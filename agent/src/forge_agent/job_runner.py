@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from .checkpoints import CheckpointSender, newest_checkpoint
+from .checkpoints import CheckpointSender, take_newest
 from .config import AgentConfig
 from .container import remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
@@ -25,7 +25,7 @@ from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
 from .sendable import sendable_text
-from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for, upload_all
+from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
 from .transfer import TransferFailed
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,7 @@ class JobRunner:
         uploads = lease.job["uploads"]
         bound = int(uploads.get("log_max_bytes", _DEFAULT_LOG_BYTES))
         log = LogFile(folder / "log", bound, self._mask)
-        sender = LogSender(self._control_plane, lease, log.path)
+        sender = LogSender(self._control_plane, lease, log.read)
         sender.start()
         try:
             return self._attempt(lease, folder, log)
@@ -107,9 +107,7 @@ class JobRunner:
             log.close()
             sender.finish()
             if "log_url" not in uploads and self._config.artifacts_dir:
-                target = local_path(self._config.artifacts_dir, str(uploads["logs_uri"]))
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(log.path, target)
+                log.copy_to(local_path(self._config.artifacts_dir, str(uploads["logs_uri"])))
 
     def _attempt(self, lease: Lease, folder: Path, log: LogFile) -> dict[str, Any] | None:
         storage = storage_for(self._config, self._control_plane, lease)
@@ -160,9 +158,10 @@ class JobRunner:
             try:
                 if lease.job_type == "deploy":
                     return self._deployments.deploy(lease, inputs, log, storage)
+                here.create()
                 here.describe(lease, inputs, resume_from, self._teachers(lease))
                 outcome = self._run_handler(lease, here, log)
-                self._upload(here, storage, log)
+                here.upload(storage, log)
                 return outcome
             except HandlerFailed as error:
                 kind = "transient" if error.transient else "fatal"
@@ -172,7 +171,9 @@ class JobRunner:
                     log.say(f"failed, {kind}: {error}")
                     raise
                 log.say(f"failed, transient: {error}; trying again here ({tried} of {tries - 1})")
-                resume_from = newest_checkpoint(here.checkpoints) or resume_from
+                resume_from = (
+                    take_newest(here.path, folder / "resume" / here.path.name) or resume_from
+                )
                 here.forget()
                 lease.sleep(min(0.5 * 2**tried, _MAX_BACKOFF_S))
         raise AssertionError("unreachable: the last try returns or raises")
@@ -195,7 +196,7 @@ class JobRunner:
         timer = threading.Timer(min(limit_s, threading.TIMEOUT_MAX), end_overdue)
         timer.daemon = True
         timer.start()
-        checkpoints = CheckpointSender(self._control_plane, lease, here.checkpoints)
+        checkpoints = CheckpointSender(self._control_plane, lease, here.path)
         checkpoints.start()
         try:
             log.pump(leashed.output, reports.hear)
@@ -214,14 +215,6 @@ class JobRunner:
         if overdue.is_set():
             raise HandlerFailed(f"the handler ran longer than {limit_s:g} s", transient=False)
         return read_outcome(here, ending, log.last_line, reports)
-
-    def _upload(self, here: HandlerFolder, storage: Storage, log: LogFile) -> None:
-        files = here.outputs()
-        if any(here.is_manifest(path) for path in here.output.iterdir()):
-            log.say("manifest.json is left out: the control plane writes its own")
-        upload_all(storage, files, here.output)
-        size = sum(path.stat().st_size for path in files)
-        log.say(f"uploaded {len(files)} files, {size} bytes")
 
     def _teachers(self, lease: Lease) -> dict[str, dict[str, str]]:
         """The configured endpoints, and the tenant's own deployments that the job names."""

@@ -1,8 +1,10 @@
 """A job's log as it is written here: masked, bounded, and never in the handler's way."""
 
 import logging
+import os
 import re
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +26,11 @@ _LINE_END = re.compile(rb"\r?\n|\r(?!\n)")
 class LogFile:
     """Lines go to a file. Beyond `max_bytes`, or on a full disk, the last ones wait in memory.
 
-    `close` writes them, after a mark that says how much is missing before them.
+    `close` writes them, after a mark that says how much is missing before them. The file is opened
+    once: a job that puts a link in its place neither reads nor writes anything by it.
     """
 
     def __init__(self, path: Path, max_bytes: int, mask: Mask) -> None:
-        self.path = path
         self._mask = mask
         # Room for the mark and the last lines.
         self._head_bytes = max(0, max_bytes - _TAIL_BYTES - 1024)
@@ -40,7 +42,10 @@ class LogFile:
         self._why_short: str | None = None
         self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        # Not in `close`: a server that has just been deployed may still write a line.
+        weakref.finalize(self, os.close, self._file)
 
     @property
     def last_line(self) -> str:
@@ -81,6 +86,16 @@ class LogFile:
             while self._tail_bytes > _TAIL_BYTES and len(self._tail) > 1:
                 self._tail_bytes -= len(self._tail.popleft())
 
+    def read(self, start: int, size: int) -> bytes:
+        """Up to `size` bytes of what is in the file; thread-safe."""
+        return os.pread(self._file, size, start)
+
+    def copy_to(self, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with target.open("wb") as output:
+            while chunk := self.read(output.tell(), _READ_BYTES):
+                output.write(chunk)
+
     def close(self) -> None:
         """Writes what was kept of the end."""
         with self._lock:
@@ -98,8 +113,9 @@ class LogFile:
 
     def _append(self, data: bytes) -> bool:
         try:
-            with self.path.open("ab") as file:
-                file.write(data)
+            left = memoryview(data)
+            while left:
+                left = left[os.write(self._file, left) :]
         except OSError as error:
             # The handler goes on: a job is worth more than its log.
             self._why_short = str(error.strerror)

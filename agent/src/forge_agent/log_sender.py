@@ -3,7 +3,7 @@
 import contextlib
 import logging
 import threading
-from pathlib import Path
+from collections.abc import Callable
 
 from .control_plane import ControlPlane, ControlPlaneAway, Refused
 from .lease import JobStopped, Lease
@@ -19,11 +19,14 @@ _MAX_REWINDS = 3
 class LogSender:
     """A thread that appends what is new; `finish` sends the rest."""
 
-    def __init__(self, control_plane: ControlPlane, lease: Lease, path: Path) -> None:
+    def __init__(
+        self, control_plane: ControlPlane, lease: Lease, read: Callable[[int, int], bytes]
+    ) -> None:
+        """`read`: bytes of the log from an offset, at most so many."""
         self._control_plane = control_plane
         self._lease = lease
         self._url = lease.job["uploads"].get("log_url")
-        self._path = path
+        self._read = read
         self._sent = 0
         self._is_over = False
         self._wake = threading.Event()
@@ -62,18 +65,13 @@ class LogSender:
 
     def _send_all(self) -> None:
         rewinds = 0
-        with self._path.open("rb") as file:
-            while True:
-                file.seek(self._sent)
-                data = file.read(_PART_BYTES)
-                if not data:
-                    return
-                answer = self._control_plane.append_log(
-                    str(self._url), self._lease.query, self._sent, data
-                )
-                rewinds = rewinds + 1 if answer.length <= self._sent else 0
-                self._sent = min(answer.length, self._sent + len(data))
-                if rewinds == _MAX_REWINDS:
-                    raise ControlPlaneAway(f"the log stays at {answer.length} bytes there")
-                if answer.cancelled:
-                    self._lease.stop("cancelled")
+        while data := self._read(self._sent, _PART_BYTES):
+            answer = self._control_plane.append_log(
+                str(self._url), self._lease.query, self._sent, data
+            )
+            rewinds = rewinds + 1 if answer.length <= self._sent else 0
+            self._sent = min(answer.length, self._sent + len(data))
+            if rewinds == _MAX_REWINDS:
+                raise ControlPlaneAway(f"the log stays at {answer.length} bytes there")
+            if answer.cancelled:
+                self._lease.stop("cancelled")

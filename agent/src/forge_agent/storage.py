@@ -1,16 +1,19 @@
 """Where a job's inputs come from and its files go to."""
 
 import logging
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from urllib.parse import quote, unquote, urlsplit
 
 from .config import AgentConfig, S3Config
 from .control_plane import ControlPlane
+from .job_files import UnsafeFile, list_files, open_file
 from .lease import Away, Lease
 from .transfer import download, upload
 
@@ -36,8 +39,8 @@ class Storage(Protocol):
     @property
     def artifacts_uri(self) -> str: ...
 
-    def upload(self, path: Path, name: str) -> None:
-        """Stores a file of the artifact; `name` is its path there, with slashes."""
+    def upload(self, file: BufferedReader, name: str) -> None:
+        """Stores an open file of the artifact; `name` is its path there, with slashes."""
 
 
 class BridgeStorage:
@@ -48,9 +51,9 @@ class BridgeStorage:
         self._lease = lease
         self.artifacts_uri = str(lease.job["uploads"]["artifacts_uri"])
 
-    def upload(self, path: Path, name: str) -> None:
+    def upload(self, file: BufferedReader, name: str) -> None:
         url = f"{self._lease.job['uploads']['artifacts_url']}{quote(name)}"
-        upload(self._control_plane, self._lease, url, path)
+        upload(self._control_plane, self._lease, url, file, name)
 
 
 class LocalStorage:
@@ -60,13 +63,14 @@ class LocalStorage:
         self._root = root
         self.artifacts_uri = str(lease.job["uploads"]["artifacts_uri"])
 
-    def upload(self, path: Path, name: str) -> None:
-        target = local_path(self._root, self.artifacts_uri) / name
+    def upload(self, file: BufferedReader, name: str) -> None:
+        target = below(local_path(self._root, self.artifacts_uri), name)
         target.parent.mkdir(parents=True, exist_ok=True)
         # A copy may break off; only a whole file gets its name.
         partial = target.with_name(f".{uuid.uuid4()}.part")
         try:
-            shutil.copyfile(path, partial)
+            with partial.open("xb") as output:
+                shutil.copyfileobj(file, output)
             partial.replace(target)
         finally:
             partial.unlink(missing_ok=True)
@@ -81,12 +85,17 @@ class S3Storage:
         self._prefix = str(lease.job["uploads"]["artifacts_uri"]).partition("://")[2]
         self.artifacts_uri = f"{config.scheme}://{config.bucket}/{self._prefix}"
 
-    def upload(self, path: Path, name: str) -> None:
+    def upload(self, file: BufferedReader, name: str) -> None:
         import obstore  # here, because an agent without a bucket need not hold it in memory
 
         store = open_bucket(self._config)
+
+        def put() -> object:
+            file.seek(0)
+            return obstore.put(store, f"{self._prefix}{name}", file)
+
         self._lease.persist(
-            lambda: _reaching(lambda: obstore.put(store, f"{self._prefix}{name}", path)),
+            lambda: _reaching(put),
             lambda error: logger.warning("upload broke off, and will go on: %s", error),
         )
 
@@ -105,10 +114,17 @@ def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) 
     return LocalStorage(Path("artifacts").resolve(), lease)
 
 
-def upload_all(storage: Storage, files: list[Path], root: Path) -> None:
-    """Stores files by their paths below a folder."""
-    for path in files:
-        storage.upload(path, path.relative_to(root).as_posix())
+def upload_all(storage: Storage, names: list[str], root: Path, folder: str) -> int:
+    """Stores files by their paths below a folder of a job's `root`; the bytes of all of them.
+
+    Raises UnsafeFile where one of them has become something else.
+    """
+    size = 0
+    for name in names:
+        with open_file(root, f"{folder}/{name}") as file:
+            size += os.fstat(file.fileno()).st_size
+            storage.upload(file, name)
+    return size
 
 
 def open_bucket(config: S3Config, bucket: str | None = None) -> "S3Store":
@@ -216,13 +232,24 @@ class Inputs:
         if self._config.artifacts_dir is None:
             raise NoSuchInput(f"this worker has no store for {scheme}://{rest.partition('/')[0]}")
         path = local_path(self._config.artifacts_dir, uri)
-        folder.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
-            shutil.copytree(path, folder, dirs_exist_ok=True)
+            _copy(path, None, folder)
         elif path.is_file():
-            shutil.copyfile(path, folder / path.name)
+            _copy(path.parent, [path.name], folder)
         else:
             raise NoSuchInput(f"{uri} does not exist")
+
+
+def _copy(source: Path, names: list[str] | None, target: Path) -> None:
+    """Copies files, by default all. Raises NoSuchInput for a link: it could lead anywhere."""
+    try:
+        for name in names or [entry.name for entry in list_files(source)]:
+            copy = target / name
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            with open_file(source, name) as file, copy.open("wb") as output:
+                shutil.copyfileobj(file, output)
+    except UnsafeFile as error:
+        raise NoSuchInput(str(error)) from error
 
 
 def below(folder: Path, name: str) -> Path:

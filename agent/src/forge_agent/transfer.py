@@ -2,7 +2,9 @@
 
 import hashlib
 import logging
+import os
 from collections.abc import Iterator, Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -29,31 +31,36 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def upload(control_plane: ControlPlane, lease: Lease, url: str, path: Path) -> None:
-    """Sends a file, for as long as the job is ours and however often the connection breaks.
+def upload(
+    control_plane: ControlPlane, lease: Lease, url: str, file: BufferedReader, name: str
+) -> None:
+    """Sends an open file, while the job is ours and however often the connection breaks.
 
-    Raises JobStopped, Refused, and TransferFailed.
+    Never by its path: another file may be there by now. `name` is for messages. Raises
+    JobStopped, Refused, and TransferFailed.
     """
-    size, checksum = path.stat().st_size, sha256_of(path)
+    size = os.fstat(file.fileno()).st_size
+    file.seek(0)
+    checksum = hashlib.file_digest(file, "sha256").hexdigest()
     headers = {"X-Checksum-Sha256": checksum}
     for _ in range(_MAX_MISMATCHES):
         try:
             if size <= PART_BYTES:
-                _upload_whole(control_plane, lease, url, path, headers)
+                file.seek(0)
+                _upload_whole(control_plane, lease, url, file.read(size), headers)
             else:
-                _upload_parts(control_plane, lease, url, path, size, headers)
+                _upload_parts(control_plane, lease, url, file, size, headers)
             return
         except Refused as error:
             if error.code != "checksum_mismatch":
                 raise
-            logger.warning("%s arrived changed: %s", path.name, error)
-    raise TransferFailed(f"{path.name} arrived changed {_MAX_MISMATCHES} times")
+            logger.warning("%s arrived changed: %s", name, error)
+    raise TransferFailed(f"{name} arrived changed {_MAX_MISMATCHES} times")
 
 
 def _upload_whole(
-    control_plane: ControlPlane, lease: Lease, url: str, path: Path, headers: Mapping[str, str]
+    control_plane: ControlPlane, lease: Lease, url: str, content: bytes, headers: Mapping[str, str]
 ) -> None:
-    content = path.read_bytes()
     lease.persist(lambda: control_plane.put(url, lease.query, headers, content), _log_away)
 
 
@@ -61,7 +68,7 @@ def _upload_parts(
     control_plane: ControlPlane,
     lease: Lease,
     url: str,
-    path: Path,
+    file: BufferedReader,
     size: int,
     headers: Mapping[str, str],
 ) -> None:
@@ -80,41 +87,40 @@ def _upload_parts(
     for _ in range(_DIRECT_TRIES):
         if answer["complete"] or "upload" not in answer:
             break
-        _upload_direct(control_plane, lease, answer["upload"], path, patience_s)
+        _upload_direct(control_plane, lease, answer["upload"], file, patience_s)
         answer = ask()
-    with path.open("rb") as file:
-        while not answer["complete"]:
-            start = int(answer["received"])
-            file.seek(start)
-            content = file.read(PART_BYTES)
-            lease.require()
-            try:
-                answer = send(content, f"bytes {start}-{start + len(content) - 1}/{size}")
-            except ControlPlaneAway as error:
-                # How much of the part arrived, nobody here knows.
-                _log_away(error)
-                lease.sleep(0.5)
-                answer = ask()
-            except Refused as error:
-                if error.status != 416:
-                    raise
-                answer = ask()
+    while not answer["complete"]:
+        start = int(answer["received"])
+        file.seek(start)
+        content = file.read(PART_BYTES)
+        lease.require()
+        try:
+            answer = send(content, f"bytes {start}-{start + len(content) - 1}/{size}")
+        except ControlPlaneAway as error:
+            # How much of the part arrived is not known here.
+            _log_away(error)
+            lease.sleep(0.5)
+            answer = ask()
+        except Refused as error:
+            if error.status != 416:
+                raise
+            answer = ask()
 
 
 def _upload_direct(
     control_plane: ControlPlane,
     lease: Lease,
     signed: Mapping[str, Any],
-    path: Path,
+    file: BufferedReader,
     timeout_s: float,
 ) -> None:
     """Sends the whole file past the control plane; what comes of it, that is asked for next."""
 
     def content() -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while chunk := file.read(_READ_BYTES):
-                lease.require()
-                yield chunk
+        file.seek(0)
+        while chunk := file.read(_READ_BYTES):
+            lease.require()
+            yield chunk
 
     try:
         control_plane.put_elsewhere(str(signed["url"]), signed["headers"], content(), timeout_s)

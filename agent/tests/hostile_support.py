@@ -1,0 +1,85 @@
+"""Runs jobs whose handler attacks the agent, and keeps what reaches the control plane."""
+
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from agent_support import Answer, Request, ScriptedServer, as_json, handed_job
+
+from forge_agent.config import AgentConfig, HandlerConfig
+from forge_agent.control_plane import ControlPlane
+from forge_agent.deployments import Deployments
+from forge_agent.gpu import CPU
+from forge_agent.job_runner import JobRunner
+from forge_agent.lease import Lease
+from forge_agent.masking import Mask
+
+TIMEOUT_S = 30.0
+
+# What each handler here begins with.
+PREAMBLE = """
+import json, os, sys, time
+from pathlib import Path
+job = json.loads(Path(os.environ["FORGE_JOB_FILE"]).read_text())
+output, checkpoints = Path(job["output_dir"]), Path(job["checkpoint_dir"])
+result = Path(os.environ["FORGE_RESULT_FILE"])
+def wait_for(path):
+    while not Path(path).exists(): time.sleep(0.01)
+"""
+
+
+class Received:
+    """What the control plane was sent, by the end of its path."""
+
+    def __init__(self, server: ScriptedServer) -> None:
+        self.files: dict[str, bytes] = {}
+        self.log = b""
+        self.on_file: Callable[[str], None] = lambda _: None
+        server.script = self._answer
+
+    def _answer(self, request: Request) -> Answer:
+        path = request.path.partition("?")[0]
+        if path.endswith("/log"):
+            self.log += request.body
+            return as_json({"length": len(self.log), "cancelled": False}, 202)
+        name = path.removeprefix("/worker/jobs/job_1/")
+        self.files[name] = request.body
+        self.on_file(name)
+        return as_json({"complete": True}, 201)
+
+    @property
+    def everything(self) -> bytes:
+        return b"\n".join([self.log, *self.files.values()])
+
+
+def run_hostile(
+    control_plane: ControlPlane,
+    folder: Path,
+    code: str,
+    arguments: Mapping[str, object],
+    config: AgentConfig | None = None,
+    **job: Any,  # noqa: ANN401 - fields of a job
+) -> dict[str, Any]:
+    """The report of a job with this Python code for a handler; `arguments` are its globals."""
+    given = "".join(f"{name} = {str(value)!r}\n" for name, value in arguments.items())
+    command = (sys.executable, "-c", PREAMBLE + given + textwrap.dedent(code))
+    config = replace(
+        config or AgentConfig("http://127.0.0.1:9", "k", local_max_retries=0),
+        handlers={"audit": HandlerConfig(command)},
+    )
+    mask = Mask({})
+    deployments = Deployments(config, folder / "deployments", {}, mask)
+    runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask)
+    reports: list[dict[str, Any] | None] = []
+    lease = Lease(handed_job(**job), "w")
+    # A daemon thread: an agent that hangs on a FIFO fails the test, and does not hang it.
+    thread = threading.Thread(target=lambda: reports.append(runner.run(lease)), daemon=True)
+    thread.start()
+    thread.join(TIMEOUT_S)
+    assert reports, "the agent hangs"
+    assert reports[0] is not None
+    return reports[0]

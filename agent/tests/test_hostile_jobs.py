@@ -1,0 +1,247 @@
+"""Jobs that leave links, FIFOs and hard links where the agent will read."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from agent_support import ScriptedServer
+from hostile_support import Received, run_hostile
+
+from forge_agent import checkpoints
+from forge_agent.config import AgentConfig
+from forge_agent.control_plane import ControlPlane
+from forge_agent.job_files import UnsafeFile, list_files, open_file
+
+SECRET = b"the-key-of-the-agent"
+OTHER_UID = 61_999
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+@pytest.fixture
+def received(server: ScriptedServer) -> Received:
+    return Received(server)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A folder that the job may not get anything from."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "a").write_bytes(SECRET)
+    (outside / "told.json").write_text(json.dumps({"result": {"x": SECRET.decode()}}))
+    (outside / "metrics").write_text('{"progress": 1, "metrics": {"leaked": 7}}')
+    return outside
+
+
+def test_links_among_the_outputs_are_left_out_and_named(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = """
+    (output / "good").write_text("mine")
+    (output / "link").symlink_to(f"{outside}/a")
+    (output / "folder").symlink_to(outside)
+    (output / "environ").symlink_to(f"/proc/{os.getppid()}/environ")
+    os.mkfifo(output / "fifo")
+    """
+    report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert report["status"] == "completed"
+    assert received.files == {"artifacts/good": b"mine"}
+    assert b"4 links or special files are left out: output/'environ'" in received.log
+
+
+def test_an_output_folder_that_is_a_link_fails_the_job(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = """
+    output.rmdir()
+    output.symlink_to(outside)
+    """
+    report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "output is a link" in report["error"]
+    assert b"output is a link" in received.log
+    assert received.files == {}
+
+
+@pytest.mark.parametrize("put", ["link", "link to its folder", "fifo"])
+def test_a_file_that_is_swapped_after_the_agent_listed_it_is_refused(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, put: str
+) -> None:
+    """The swap is made while the first file is uploaded, as a process of the job's could."""
+
+    def swap(name: str) -> None:
+        if name != "artifacts/0":
+            return
+        (folder,) = (tmp_path / "work").glob("*/try-1/output/deep")
+        (folder / "a").unlink()
+        if put == "link":
+            (folder / "a").symlink_to(outside / "a")
+        elif put == "fifo":
+            os.mkfifo(folder / "a")
+        else:
+            folder.rmdir()
+            folder.symlink_to(outside)
+
+    received.on_file = swap
+    code = """
+    (output / "0").write_text("first")
+    (output / "deep").mkdir()
+    (output / "deep" / "a").write_text("harmless")
+    """
+    report = run_hostile(control_plane, tmp_path, code, {})
+    assert SECRET not in received.everything
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "output/deep" in report["error"]
+
+
+def test_a_result_that_is_a_link_fails_the_job(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = 'result.symlink_to(f"{outside}/told.json")'
+    report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "result.json is a link" in report["error"]
+    assert SECRET not in json.dumps(report).encode() + received.everything
+
+
+def test_a_progress_file_that_is_a_link_reports_nothing(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = 'Path(os.environ["FORGE_PROGRESS"]).symlink_to(f"{outside}/metrics")'
+    report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert report["status"] == "completed"
+    assert "leaked" not in report["metrics"]
+
+
+def test_a_link_in_place_of_the_log_is_neither_read_nor_written_through(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = """
+    log = output.parent.parent / "log"
+    log.unlink()
+    log.symlink_to(f"{outside}/a")
+    print("written through the link", flush=True)
+    """
+    report = run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert report["status"] == "completed"
+    assert (outside / "a").read_bytes() == SECRET
+    assert SECRET not in received.log
+    assert b"written through the link" in received.log
+
+
+def test_a_checkpoint_that_is_a_link_is_not_sent(
+    control_plane: ControlPlane,
+    received: Received,
+    tmp_path: Path,
+    outside: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    os.utime(outside / "a", (4e9, 4e9))  # newer than any other
+    received.on_file = lambda _: (tmp_path / "go").touch()
+    code = """
+    (checkpoints / "link").symlink_to(f"{outside}/a")
+    (checkpoints / ".part").write_text("mine")
+    (checkpoints / ".part").rename(checkpoints / "step-1")
+    wait_for(go)
+    """
+    given = {"outside": outside, "go": tmp_path / "go"}
+    report = run_hostile(control_plane, tmp_path, code, given)
+    assert report["status"] == "completed"
+    assert received.files == {"checkpoints/step-1": b"mine"}
+
+
+@pytest.mark.parametrize("what", ["folder", "file"])
+def test_the_next_try_goes_on_from_no_link(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path, what: str
+) -> None:
+    code = """
+    if output.parent.name == "try-1":
+        if what == "folder":
+            checkpoints.rmdir()
+            checkpoints.symlink_to(outside)
+        else:
+            (checkpoints / "link").symlink_to(f"{outside}/a")
+        sys.exit(75)
+    (output / "resumed").write_text(str(job["resume_from"]))
+    """
+    config = AgentConfig("http://127.0.0.1:9", "k", local_max_retries=1)
+    given = {"outside": outside, "what": what}
+    report = run_hostile(control_plane, tmp_path, code, given, config)
+    assert report["status"] == "completed"
+    assert received.files == {"artifacts/resumed": b"None"}
+
+
+def test_the_next_try_goes_on_from_a_checkpoint_that_the_job_can_not_swap(
+    control_plane: ControlPlane, received: Received, tmp_path: Path
+) -> None:
+    code = """
+    if output.parent.name == "try-1":
+        (checkpoints / "step-1").write_text("one")
+        sys.exit(75)
+    resumed = Path(job["resume_from"])
+    (output / "resumed").write_text(resumed.parent.parent.name + " " + resumed.read_text())
+    """
+    config = AgentConfig("http://127.0.0.1:9", "k", local_max_retries=1)
+    report = run_hostile(control_plane, tmp_path, code, {}, config)
+    assert report["status"] == "completed"
+    assert received.files == {"artifacts/resumed": b"resume one"}
+
+
+def test_a_link_among_local_artifacts_is_no_input(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    root = tmp_path / "artifacts"
+    (root / "datasets" / "x").mkdir(parents=True)
+    (root / "datasets" / "x" / "raw.jsonl").symlink_to(outside / "a")
+    config = AgentConfig("http://127.0.0.1:9", "k", local_max_retries=0, artifacts_dir=root)
+    inputs = [{"param": "dataset_id", "value": "x", "uri": "forge://artifacts/datasets/x/"}]
+    code = 'print(*(path.read_text() for path in Path(job["inputs"]["dataset_id"]).iterdir()))'
+    report = run_hostile(control_plane, tmp_path, code, {}, config, inputs=inputs)
+    assert SECRET not in received.everything
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "raw.jsonl is a link" in report["error"]
+
+
+def test_what_a_job_linked_to_is_still_there_when_its_folder_is_deleted(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = """
+    (output / "link").symlink_to(outside)
+    (output.parent / "tmp").rmdir()
+    (output.parent / "tmp").symlink_to(outside)
+    """
+    run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert list((tmp_path / "work").iterdir()) == []
+    assert (outside / "a").read_bytes() == SECRET
+
+
+@needs_root
+def test_a_hard_link_to_another_users_file_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "try-1"
+    root.mkdir()
+    (root / "own").write_text("mine")
+    os.link(root / "own", root / "own again")
+    (root / "theirs").write_bytes(SECRET)
+    os.chown(root / "theirs", OTHER_UID, OTHER_UID)
+    os.link(root / "theirs", root / "link")
+    with open_file(root, "own again") as file:
+        assert file.read() == b"mine"
+    with pytest.raises(UnsafeFile, match="link is a hard link to a file of another user"):
+        open_file(root, "link")
+
+
+def test_no_path_leads_out_and_no_nesting_takes_all_descriptors(tmp_path: Path) -> None:
+    for name in ("../x", "a/../../x", "/etc/passwd"):
+        with pytest.raises(UnsafeFile):
+            open_file(tmp_path, name)
+    folder = os.open(tmp_path, os.O_RDONLY)
+    for _ in range(200):
+        os.mkdir("d", dir_fd=folder)
+        below = os.open("d", os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(folder)
+    with pytest.raises(UnsafeFile, match="deeper than 64 folders"):
+        list_files(tmp_path)
