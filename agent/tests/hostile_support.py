@@ -62,6 +62,7 @@ def run_hostile(
     code: str,
     arguments: Mapping[str, object],
     config: AgentConfig | None = None,
+    image: str | None = None,
     **job: Any,  # noqa: ANN401 - fields of a job
 ) -> dict[str, Any]:
     """The report of a job with this Python code for a handler; `arguments` are its globals."""
@@ -69,7 +70,7 @@ def run_hostile(
     command = (sys.executable, "-c", PREAMBLE + given + textwrap.dedent(code))
     config = replace(
         config or AgentConfig("http://127.0.0.1:9", "k", local_max_retries=0),
-        handlers={"audit": HandlerConfig(command)},
+        handlers={"audit": HandlerConfig(command, image)},
     )
     mask = Mask({})
     deployments = Deployments(config, folder / "deployments", {}, mask)

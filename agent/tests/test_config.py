@@ -10,6 +10,8 @@ from forge_agent.settings import SETTINGS, ConfigError, describe_settings
 
 ENV = {"SERVICE_API_URL": "http://forge:8080/", "SERVICE_API_KEY": "k"}
 
+CONTAINER = "[handlers.deploy]\ncommand = 'x'\nimage = 'i'\n"
+
 
 def _load(toml: str, folder: Path, **env: str) -> AgentConfig:
     file = folder / "agent.toml"
@@ -111,6 +113,12 @@ def test_names_the_variable_that_is_wrong(tmp_path: Path, extra: dict[str, str],
         ("[handlers.train]\ncommand = []", "handlers.train.command"),
         ("[handlers.train]\ncommand = 'x'\nmemory_gb = 0", "handlers.train.memory_gb"),
         ("[handlers.train]\ncommand = 'x'\nmem = 1", "handlers.train: there is no setting mem"),
+        ("[handlers.train]\ncommand = 'x'\ncpus = 1", "cpus is for containers"),
+        (CONTAINER + "network = 'host'", "handlers.deploy.network must be"),
+        (CONTAINER + "network = 'container:other'", "handlers.deploy.network must be"),
+        (CONTAINER + "network = 'none'", "nothing could reach a deployed model"),
+        (CONTAINER + "pids = 0", "handlers.deploy.pids"),
+        (CONTAINER + "cpus = 'all'", "handlers.deploy.cpus"),
         ("[teachers.t]\nmodel = 'x'", "teachers.t"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import json
 import os
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,13 @@ import pytest
 from agent_support import handed_job
 
 from forge_agent.config import HandlerConfig
-from forge_agent.container import container_command, require_runtime
-from forge_agent.handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_handler
+from forge_agent.handler import Outcome, read_outcome, start_handler
+from forge_agent.handler_failed import HandlerFailed
+from forge_agent.handler_folder import HandlerFolder
 from forge_agent.job_report import Reports
 from forge_agent.lease import Lease
 from forge_agent.leashed import Ending
 from forge_agent.sendable import require_sendable, sendable_text
-from forge_agent.settings import ConfigError
 
 DONE = Ending(0, None, None)
 
@@ -131,7 +130,8 @@ def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: 
 def test_a_handler_does_not_see_the_agents_own_keys(
     folder: HandlerFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET", "TEACHER_API_KEY"):
+    secret = ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET", "FORGE_DATABASE_URL")
+    for name in (*secret, "TEACHER_API_KEY", "FORGE_MODELS_DIR"):
         monkeypatch.setenv(name, f"{name}-value")
     inputs = {"dataset_id": Path("/in")}
     folder.describe(Lease(handed_job(), "w"), inputs, None, {})
@@ -142,27 +142,9 @@ def test_a_handler_does_not_see_the_agents_own_keys(
     assert "MODE=full" in output
     assert "FORGE_INPUT_DATASET_ID=/in" in output
     assert f"FORGE_JOB_FILE={folder.job_file}" in output
-    for name in ("SERVICE_API_KEY", "S3_SECRET_ACCESS_KEY", "SPACES_SECRET"):
+    assert "FORGE_MODELS_DIR-value" in output
+    for name in secret:
         assert name not in output
-
-
-def test_a_container_gets_the_folder_and_names_of_variables_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "podman").touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    config = HandlerConfig(("python", "train.py"), image="team/train:1", env={"TOKEN": "secret"})
-    env = {"FORGE_JOB_FILE": "/job.json", "TOKEN": "secret", "HOME": "/root"}
-    command = container_command(config, Path("/work/job"), env, "forge-job_1-1")
-    assert command[:2] == ("podman", "run")
-    assert "/work/job:/work/job" in command
-    assert command[-3:] == ("team/train:1", "python", "train.py")
-    shown = [word for before, word in pairwise(command) if before == "--env"]
-    assert shown == ["FORGE_JOB_FILE", "TOKEN"]
-    assert "secret" not in " ".join(command)
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(ConfigError, match=r"handlers\.train\.image needs docker or podman"):
-        require_runtime({"train": config})
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "\ud800", "a\0b", {"\0": 1}])

@@ -1,10 +1,11 @@
 """The agent's configuration: environment variables over a TOML file over defaults."""
 
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,10 @@ class HandlerConfig:
     """A container image to run it in; needs docker or podman on the machine."""
     memory_gb: float | None = None
     """Resident memory of the whole process group, beyond which it is ended."""
+    cpus: float | None = None
+    """Of a container, as are `pids` and `network`; 0 for no bound, by default all but one."""
+    pids: int = 4096
+    network: str = "bridge"
     timeout_s: float | None = None
     env: Mapping[str, str] = field(default_factory=dict)
 
@@ -142,28 +147,50 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not TOML: {error}") from error
 
 
+_HANDLER_SETTINGS = {field.name for field in fields(HandlerConfig)}
+_NETWORK = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+"""No colon: `container:<name>` is the network of another container."""
+
+
 def _handler(name: str, table: object, base: Path) -> HandlerConfig:
     where = f"handlers.{name}"
     if name not in JOB_TYPES:
         raise ConfigError(f"{where}: there is no such job type; there are {', '.join(JOB_TYPES)}")
-    fields = _table(where, table, {"command", "image", "memory_gb", "timeout_s", "env"})
-    command = fields.get("command")
+    given = _table(where, table, _HANDLER_SETTINGS)
+    command = given.get("command")
     words = shlex.split(command) if isinstance(command, str) else command
     if not isinstance(words, list) or not words or not all(isinstance(word, str) for word in words):
         raise ConfigError(f"{where}.command must be a command line or a list of words")
     for number in ("memory_gb", "timeout_s"):
-        if not (fields.get(number) is None or _is_positive(fields[number])):
+        if not (given.get(number) is None or _is_positive(given[number])):
             raise ConfigError(f"{where}.{number} must be a number above 0")
-    env = fields.get("env", {})
+    _require_container_settings(where, given)
+    if name == "deploy" and given.get("network") == "none":
+        raise ConfigError(f"{where}.network: nothing could reach a deployed model there")
+    env = given.get("env", {})
     if not isinstance(env, dict) or not all(isinstance(value, str) for value in env.values()):
         raise ConfigError(f"{where}.env must be a table of texts")
     # A job has a working directory of its own, where the owner's program is not; an image has all.
-    is_beside = [not fields.get("image") and (base / word).is_file() for word in words]
-    fields["command"] = tuple(
+    is_beside = [not given.get("image") and (base / word).is_file() for word in words]
+    given["command"] = tuple(
         str(base / word) if beside and not Path(word).is_absolute() else word
         for word, beside in zip(words, is_beside, strict=True)
     )
-    return HandlerConfig(**fields)
+    return HandlerConfig(**given)
+
+
+def _require_container_settings(where: str, given: Mapping[str, Any]) -> None:
+    used = [name for name in ("cpus", "pids", "network") if name in given]
+    if used and not given.get("image"):
+        raise ConfigError(f"{where}.{used[0]} is for containers: it needs an image")
+    if not (given.get("cpus", 0) == 0 or _is_positive(given["cpus"])):
+        raise ConfigError(f"{where}.cpus must be a number, 0 for no bound")
+    pids = given.get("pids", 1)
+    if not _is_positive(pids) or not isinstance(pids, int):
+        raise ConfigError(f"{where}.pids must be a whole number above 0")
+    network = given.get("network", "bridge")
+    if not isinstance(network, str) or not _NETWORK.fullmatch(network) or network == "host":
+        raise ConfigError(f'{where}.network must be "none", "bridge" or a network\'s name')
 
 
 def _teacher(name: str, table: object) -> Teacher:

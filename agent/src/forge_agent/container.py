@@ -2,14 +2,20 @@
 
 import os
 import shutil
+import socket
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from .config import HandlerConfig
+from .handler_folder import HandlerFolder
 from .settings import ConfigError
 
 _RUNTIMES = ("docker", "podman")
+_DRIVER = Path("/dev/nvidiactl")
+_MEMORY_SHARE = 0.9
+"""Of the machine's memory, for a container without a bound of its own."""
 
 
 def find_runtime() -> str | None:
@@ -48,47 +54,82 @@ def remove_containers(handlers: Mapping[str, HandlerConfig], prefix: str) -> Non
             remove_container(name)
 
 
+@dataclass(frozen=True)
+class Container:
+    """One container: what it is called, what it sees, and where it is reached."""
+
+    name: str
+    folder: HandlerFolder
+    publish: tuple[str, int] | None = None
+    """Address of this machine and port, for the same port inside; nothing else is reached."""
+
+
 def container_command(
-    config: HandlerConfig, folder: Path, env: Mapping[str, str], name: str
+    config: HandlerConfig, container: Container, env: Mapping[str, str]
 ) -> tuple[str, ...]:
     """The runtime's command line; its client passes signals on, and ends with the container.
 
-    The job's folder is at the same path inside, so that the paths in the job file are right there.
-    Only FORGE_*, the handler's own variables and the GPU's go in, by name: `ps` shows no values.
+    Paths are the same inside, so that those in the job file are right there. Variables go by name:
+    `ps` shows no values.
     """
     runtime = find_runtime()
     if runtime is None or config.image is None:
         raise ConfigError("no container runtime is on PATH")
-    shown = sorted(
-        each
-        for each in env
-        if each.startswith("FORGE_")
-        or each in config.env
-        or each in ("CUDA_VISIBLE_DEVICES", "TMPDIR")
-    )
-    gpus: tuple[str, ...] = ()
-    devices = env.get("CUDA_VISIBLE_DEVICES")
-    if Path("/dev/nvidiactl").exists() and devices != "":
-        gpus = ("--gpus", f'"device={devices}"' if devices else "all")
-    memory = ("--memory", f"{int(config.memory_gb * 1e9)}") if config.memory_gb else ()
+    folder = container.folder
+    gpus, hidden = _gpu_flags(env)
+    shown = sorted(name for name in env if name not in hidden)
     return (
-        runtime,
-        "run",
-        "--rm",
-        "--init",
-        "--name",
-        name,
-        "--user",
-        f"{os.getuid()}:{os.getgid()}",
-        "--network",
-        "host",
-        "--volume",
-        f"{folder}:{folder}",
-        "--workdir",
-        str(folder),
+        *(runtime, "run", "--rm", "--init", "--name", container.name),
+        *("--user", f"{os.getuid()}:{os.getgid()}"),
+        *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
+        *_limit_flags(config),
+        *_network_flags(config, container.publish),
+        *("--read-only", "--tmpfs", "/tmp:rw,nosuid,nodev,size=1g"),
+        *(word for path in folder.readable for word in _mount(path, "readonly")),
+        *_mount(folder.path),
+        *("--workdir", str(folder.path)),
         *gpus,
-        *memory,
-        *(word for variable in shown for word in ("--env", variable)),
+        # The user has no home in the image, and no name: programs that ask for them would fail.
+        *("--env", f"HOME={folder.temporary}", "--env", "LOGNAME=forge"),
+        *(word for name in shown for word in ("--env", name)),
         config.image,
         *config.command,
     )
+
+
+def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:
+    """And the variables that must not go in: in the container, its GPUs are counted from 0."""
+    devices = env.get("CUDA_VISIBLE_DEVICES", os.environ.get("CUDA_VISIBLE_DEVICES"))
+    if devices == "" or not _DRIVER.exists():
+        return (), set()
+    if devices is None:
+        return ("--gpus", "all"), set()
+    return ("--gpus", f'"device={devices}"'), {"CUDA_VISIBLE_DEVICES"}
+
+
+def _limit_flags(config: HandlerConfig) -> tuple[str, ...]:
+    """By default as much as leaves the machine and the agent alive."""
+    memory = config.memory_gb * 1e9 if config.memory_gb else _MEMORY_SHARE * _machine_memory()
+    cpus = max(1, (os.cpu_count() or 1) - 1) if config.cpus is None else config.cpus
+    flags = ("--pids-limit", str(config.pids), "--memory", str(int(memory)))
+    return (*flags, "--cpus", f"{cpus:g}") if cpus else flags
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _network_flags(config: HandlerConfig, publish: tuple[str, int] | None) -> tuple[str, ...]:
+    flags = ("--network", config.network)
+    if publish is None:
+        return flags
+    host, port = publish
+    # A runtime takes an address, and no name.
+    address = str(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][4][0])
+    shown = f"[{address}]" if ":" in address else address
+    return (*flags, "--publish", f"{shown}:{port}:{port}")
+
+
+def _mount(path: Path, *options: str) -> tuple[str, str]:
+    # Not --volume: that makes a folder for a path that is not there.
+    return "--mount", ",".join(("type=bind", f"source={path}", f"target={path}", *options))

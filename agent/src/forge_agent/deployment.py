@@ -14,7 +14,9 @@ import httpx2
 
 from .config import AgentConfig, HandlerConfig
 from .container import remove_container
-from .handler import HandlerFailed, HandlerFolder, read_outcome, start_handler
+from .handler import read_outcome, start_handler
+from .handler_failed import HandlerFailed
+from .handler_folder import HandlerFolder
 from .job_files import move_file
 from .job_report import Reports
 from .job_types import handler_for
@@ -92,18 +94,21 @@ class Deployment:
         self._write_spec({**self._spec, "kept": True})
 
     def start(self) -> None:
+        host, port = str(self._spec["host"]), int(self._spec["port"])
+        is_contained = bool(self._handler.image)
         env = {
             **self._env,
-            "FORGE_HOST": str(self._spec["host"]),
-            "FORGE_PORT": str(self._spec["port"]),
+            # A container has an address of its own; the runtime passes on what comes to the host's.
+            "FORGE_HOST": "0.0.0.0" if is_contained else host,
+            "FORGE_PORT": str(port),
             "FORGE_DEPLOYMENT_ID": self.id,
         }
         if self._spec.get("token"):
             env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
-        if self._handler.image:
+        if is_contained:
             remove_container(self._container)  # one that an agent that was killed has left
         self.run_folder.create()
-        process = start_handler(self._handler, self.run_folder, env, self._container)
+        process = start_handler(self._handler, self.run_folder, env, self._container, (host, port))
         self._process = process
         self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)
         self._pump.start()

@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from .config import AgentConfig
 from .deployment import Deployment
-from .handler import HandlerFailed, Outcome, read_outcome
+from .handler import Outcome, read_outcome
+from .handler_failed import HandlerFailed
 from .job_report import Reports
 from .lease import Lease
 from .leashed import Ending

@@ -16,7 +16,9 @@ from .container import remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
 from .deployments import Deployments
 from .gpu import Gpus
-from .handler import HandlerFailed, HandlerFolder, Outcome, read_outcome, start_handler
+from .handler import Outcome, read_outcome, start_handler
+from .handler_failed import HandlerFailed
+from .handler_folder import HandlerFolder
 from .job_report import Report, Reports
 from .job_types import handler_for
 from .lease import JobStopped, Lease

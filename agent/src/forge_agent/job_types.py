@@ -4,7 +4,7 @@ import importlib.util
 import sys
 
 from .config import JOB_TYPES, AgentConfig, HandlerConfig
-from .handler import HandlerFailed
+from .handler_failed import HandlerFailed
 
 _NEEDS_TORCH = {"train", "evaluate", "deploy"}
 
