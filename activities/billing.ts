@@ -1,7 +1,7 @@
 import { billingRecordKey } from "../core/artifacts";
 import { unbilledHours, usageOfLine } from "../core/billing/line";
 import { type MeteredAttempt, meterAttempt } from "../core/billing/metering";
-import { boundsOf } from "../core/billing/plausible";
+import { boundsOf, readsRows } from "../core/billing/plausible";
 import { priceJob } from "../core/billing/pricing";
 import { metricsOf, portionsOf, presentBillingRecord } from "../core/billing/record";
 import { findRows } from "../infra/billing/estimate-job";
@@ -69,7 +69,7 @@ async function requireBillable(ctx: Context, input: AttemptInput): Promise<Billa
 async function meter(ctx: Context, billable: BillableRow): Promise<MeteredAttempt[]> {
   const { outcomes } = ctx.config.billing;
   const { user_id: userId, job_type: type, payload } = billable;
-  const rows = await findRows(ctx, userId, payload);
+  const rows = readsRows(type) ? await findRows(ctx, userId, payload) : null;
   return billable.attempts.map((facts) => {
     const counts = facts.outcome === "completed" || outcomes.has(facts.outcome);
     const usage = facts.usage && { ...facts.usage, deployment_lifetime_days: 0 };

@@ -122,8 +122,9 @@ async function nextJob(
 ): Promise<Polled> {
   const { workerId, keyId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
-  const turns = ctx.databaseTurns.worker;
-  const offer = await turns.take(poll.userId, () => offerWorker(ctx.pool, poll));
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
+    ctx.databaseTurns.worker.take(poll.userId, work);
+  const offer = await inTurn(() => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
   let nudged = offer.status !== "idle" || offer.draining;
   for (;;) {
@@ -136,7 +137,7 @@ async function nextJob(
         if (signal.reason === "key-revoked") throw invalidKey();
         return NOTHING;
       }
-      const job = await turns.take(poll.userId, () => handOut(ctx.pool, workerId, keyId));
+      const job = await inTurn(() => handOut(ctx.pool, workerId, keyId));
       if (job && !job.is_cancelled) return { job, commands: [] };
       if (job) {
         await paced(deadline - ctx.clock.nowMs(), signal);
@@ -144,13 +145,13 @@ async function nextJob(
       }
       if (!nudged) {
         nudged = true;
-        if (await turns.take(poll.userId, () => fitsAnyQueued(ctx.pool, workerId))) {
+        if (await inTurn(() => fitsAnyQueued(ctx.pool, workerId))) {
           await scheduler.nudge();
+          continue;
         }
-        continue;
       }
       // Read after parking, so that no drain falls in between.
-      const now = await turns.take(poll.userId, () => findOffer(ctx.pool, workerId));
+      const now = await inTurn(() => findOffer(ctx.pool, workerId));
       if (now?.draining) {
         if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "drain" }] };

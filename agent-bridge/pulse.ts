@@ -31,15 +31,17 @@ export class Pulse {
   private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
     // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
     // not for this worker must not take the place of the worker's own.
-    const latest = new Map(beats.map((beat) => [`${keyOf(beat)}/${beat.boundKeyId}`, beat]));
+    const latest = new Map(
+      beats.map((beat) => [`${keyOf(beat.workerId, beat.userId)}/${beat.boundKeyId}`, beat]),
+    );
     const rows = await recordHeartbeats(
       this.ctx.pool,
       [...latest.values()],
       this.ctx.config.deployments,
     );
-    const heard = new Map(rows.map((row) => [`${row.user_id}/${row.worker_id}`, row]));
+    const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
     const rowOf = (beat: Beat): Heard | undefined => {
-      const row = heard.get(keyOf(beat));
+      const row = heard.get(keyOf(beat.workerId, beat.userId));
       return beat.boundKeyId === null || beat.boundKeyId === row?.bound_key_id ? row : undefined;
     };
     const progress = [...latest.values()].flatMap((beat) => {
@@ -58,4 +60,4 @@ export class Pulse {
 }
 
 /** Another tenant may name a worker of this id too, in vain. */
-const keyOf = ({ workerId, userId }: Beat): string => `${userId}/${workerId}`;
+const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;

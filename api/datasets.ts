@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { artifactPrefix, MANIFEST_FILE, storeUri } from "../core/artifacts";
-import { ForgeError, InvalidRequest } from "../core/errors";
+import { type ForgeError, InvalidRequest } from "../core/errors";
 import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
 import { dropAbandoned, registerDataset, reserveDataset } from "../infra/database/artifacts";
@@ -11,6 +11,7 @@ import { idempotencyHeader } from "../infra/http/openapi";
 import { type AnyCall, mediaTypeOf, type Route, route } from "../infra/http/route";
 import { keptOpen } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
+import { quotaExceeded } from "../infra/limits/quota-exceeded";
 import { requireRoomForBytes } from "../infra/limits/require-room";
 import { putJson } from "../infra/store/object-store";
 import { withinReserve } from "../infra/store/reserve";
@@ -106,13 +107,10 @@ export function datasetRoutes(ctx: Context): Route[] {
 const noRoom =
   ({ config }: Context) =>
   (free: number): ForgeError => {
-    const variable = "FORGE_STORE_RESERVE_BYTES";
     const limit = config.store.reserveBytes;
-    const message =
-      `the store has ${free} bytes left, and keeps ${limit} for bills, manifests and logs; ` +
-      `whoever runs this server sets that by ${variable}`;
-    const details = { cap: "store_reserve", variable, limit, used: free };
-    return new ForgeError(413, "quota_exceeded", message, undefined, details);
+    const what = `the store has ${free} bytes left, and keeps ${limit} for bills, manifests and logs`;
+    const variable = "FORGE_STORE_RESERVE_BYTES";
+    return quotaExceeded(413, what, { cap: "store_reserve", variable, limit, used: free });
   };
 
 interface NewDataset {

@@ -16,17 +16,8 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const rooms = [
-  "core",
-  "infra",
-  "workflows",
-  "activities",
-  "api",
-  "agent-bridge",
-  "bin",
-  "dev",
-  "test",
-];
+const { server, tools } = JSON.parse(readFileSync(join(root, "dev/rooms.json"), "utf8"));
+const rooms = [...server, ...tools];
 const [command = "help", ...args] = process.argv.slice(2);
 
 const say = (line) => process.stderr.write(`${line}\n`);
@@ -80,7 +71,8 @@ const compile = (project) =>
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
 
 function build() {
-  const inputs = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", ...sourcesBelow(rooms)];
+  const settings = ["package-lock.json", "tsconfig.json", "dev/forge.mjs", "dev/rooms.json"];
+  const inputs = [...settings, ...sourcesBelow(rooms)];
   once("dist/.built", digestOf(inputs), () => {
     say("Building …");
     // What a deleted source left behind must not linger.

@@ -1,3 +1,5 @@
+import { answer, rejectAll, type Waiting } from "./batch";
+
 /**
  * Gathers calls that come within a short while and does them as one. Whatever goes wrong with the one
  * goes wrong with each.
@@ -30,19 +32,6 @@ export class Batcher<Item, Result> {
     this.timer = undefined;
     const batch = this.waiting;
     this.waiting = [];
-    this.work(batch.map(({ item }) => item)).then(
-      (results) => {
-        for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
-      },
-      (error: unknown) => {
-        for (const { reject } of batch) reject(error);
-      },
-    );
+    answer(batch, this.work).catch((error: unknown) => rejectAll(batch, error));
   }
-}
-
-interface Waiting<Item, Result> {
-  item: Item;
-  resolve: (result: Result) => void;
-  reject: (error: unknown) => void;
 }

@@ -1,3 +1,5 @@
+import { answer, rejectAll, type Waiting } from "./batch";
+
 /**
  * Does calls together that come while others are under way: one batch at a time, the first at once. A call
  * is never answered by a batch that began before it came, but it fails with one that it waited for.
@@ -27,20 +29,13 @@ export class Coalesced<Item, Result> {
     while (this.waiting.length > 0) {
       const batch = this.waiting.splice(0, this.maxSize);
       try {
-        const results = await this.work(batch.map(({ item }) => item));
-        for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
+        await answer(batch, this.work);
       } catch (error) {
         // Those that waited for it, too: one after the other they might wait as long again each.
-        for (const { reject } of [...batch, ...this.waiting]) reject(error);
+        rejectAll([...batch, ...this.waiting], error);
         this.waiting = [];
       }
     }
     this.isBusy = false;
   }
-}
-
-interface Waiting<Item, Result> {
-  item: Item;
-  resolve: (result: Result) => void;
-  reject: (error: unknown) => void;
 }

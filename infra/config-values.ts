@@ -5,6 +5,11 @@ import { AddressPolicy } from "./net/address-policy";
 
 export const seconds = (byDefault: number) => z.coerce.number().positive().default(byDefault);
 
+/** Undefined where it is not set: `default` says what then holds. */
+export const flag = z
+  .enum(["true", "false", "1", "0"])
+  .transform((value) => value === "true" || value === "1");
+
 /** At least one. */
 export const wholeNumber = (byDefault: number) =>
   z.coerce.number().int().positive().default(byDefault);

@@ -2,19 +2,13 @@ import { resolve } from "node:path";
 import { z } from "zod";
 import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing-config";
 import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap-config";
-import { listOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
+import { flag, listOf, policyJson, policyOf, seconds, wholeNumber } from "./config-values";
 import { DATABASE_VARIABLES, databaseOf } from "./database-config";
 import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployment-config";
 import { LIMIT_VARIABLES, limitsOf } from "./limits-config";
 import { fileVariableOf, readSecretFiles, SECRET_VARIABLES } from "./secret-files";
 import { STORE_VARIABLES, storeOf } from "./store-config";
 import { TEMPORAL_VARIABLES, temporalOf } from "./temporal-config";
-
-const flag = (byDefault: boolean) =>
-  z
-    .enum(["true", "false", "1", "0"])
-    .transform((value) => value === "true" || value === "1")
-    .default(byDefault);
 
 /** Every variable that the server reads: default, unit and meaning. */
 const variables = {
@@ -79,7 +73,7 @@ const variables = {
   FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
     "a new outbox entry not delivered by the process that wrote it for longer is delivered by any, in seconds",
   ),
-  FORGE_TRAIN_NEEDS_GPU: flag(true).describe("whether train jobs run on GPU workers only"),
+  FORGE_TRAIN_NEEDS_GPU: flag.default(true).describe("whether train jobs run on GPU workers only"),
   FORGE_DEFAULT_TEACHER: z
     .string()
     .default("default-teacher")
@@ -103,9 +97,9 @@ const variables = {
     .string()
     .optional()
     .describe("origins whose pages may call the API from a browser, separated by commas"),
-  FORGE_STRICT_REFERENCES: flag(false).describe(
-    "whether a dataset_id or checkpoint_id that is not the tenant's is refused",
-  ),
+  FORGE_STRICT_REFERENCES: flag
+    .default(false)
+    .describe("whether a dataset_id or checkpoint_id that is not the tenant's is refused"),
   FORGE_MAX_JSON_DEPTH: wholeNumber(32).describe("deepest nesting of a request body"),
   FORGE_MAX_LOG_BYTES: wholeNumber(64 * 1024 * 1024).describe(
     "largest log of an attempt, in bytes",

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readNamedFile } from "./config-files";
 
 /** Variables that hold a secret. `<NAME>_FILE` names a file that has the value instead. */
 export const SECRET_VARIABLES: ReadonlySet<string> = new Set([
@@ -34,13 +34,13 @@ export function readSecretFiles(given: NodeJS.ProcessEnv): ReadSecrets {
       continue;
     }
     try {
-      const value = readFileSync(path, "utf8").replace(/\r?\n$/, "");
-      if (value === "") errors.push(`${fileVariable}: ${path} is empty`);
-      else env[name] = value;
+      const value = readNamedFile(path)
+        .toString("utf8")
+        .replace(/\r?\n$/, "");
+      if (value === "") throw new Error(`${path} is empty`);
+      env[name] = value;
     } catch (error) {
-      errors.push(
-        `${fileVariable}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`,
-      );
+      errors.push(`${fileVariable}: ${(error as Error).message}`);
     }
   }
   return { env, errors };

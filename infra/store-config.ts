@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { z } from "zod";
-import { readAddressPolicy } from "./config-values";
+import { flag, readAddressPolicy } from "./config-values";
 import { type AddressPolicy, NOT_PUBLIC } from "./net/address-policy";
 import type { S3BucketSettings } from "./store/s3-bucket";
 
@@ -78,9 +78,7 @@ export const STORE_VARIABLES = {
     .describe(
       "networks that those buckets may be in, comma-separated; without it all public addresses",
     ),
-  FORGE_SIGNED_URLS: z
-    .enum(["true", "false", "1", "0"])
-    .transform((value) => value === "true" || value === "1")
+  FORGE_SIGNED_URLS: flag
     .default(true)
     .describe("whether workers, and users who ask, read and write a bucket by signed addresses"),
   FORGE_STORE_RESERVE_BYTES: z.coerce

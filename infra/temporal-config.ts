@@ -3,11 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { TLSConfig } from "@temporalio/client";
 import { z } from "zod";
 import { namedFile } from "./config-files";
-import { seconds } from "./config-values";
-
-const flag = z
-  .enum(["true", "false", "1", "0"])
-  .transform((value) => value === "true" || value === "1");
+import { flag, seconds } from "./config-values";
 
 /** The names of TEMPORAL_… are those of Temporal's own environment configuration. */
 export const TEMPORAL_VARIABLES = {

@@ -57,32 +57,31 @@ export async function recordHeartbeats(
   return await all<Heard>(
     db,
     `with given as (
-       select "workerId" as worker_id, "userId" as user_id, beats.util, "memUsed" as used,
-              "memTotal" as total, "errorReason" as reason
+       select "workerId" as worker_id, "userId" as user_id, "boundKeyId" as bound_key_id, util,
+              "memUsed" as used, "memTotal" as total, "errorReason" as reason
        from json_to_recordset($1) as beats ("workerId" text, "userId" text, "boundKeyId" text,
                                             util float8, "memUsed" float8, "memTotal" float8,
-                                            "errorReason" text)
-       join workers w on w.worker_id = "workerId" and w.user_id = "userId"
-         and ("boundKeyId" is null or w.bound_key_id = "boundKeyId")),
+                                            "errorReason" text)),
      before as materialized (
-       select w.worker_id, w.status from workers w join given g using (worker_id, user_id)
+       select w.worker_id, w.status, g.util, g.used, g.total, g.reason
+       from workers w join given g using (worker_id, user_id)
+       where g.bound_key_id is null or g.bound_key_id = w.bound_key_id
        order by w.worker_id for no key update of w),
      heard as (
        update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
-              util = g.util, mem_used = g.used, mem_total = g.total,
+              util = b.util, mem_used = b.used, mem_total = b.total,
               status = case when w.decommissioned_at is not null then w.status
-                            when w.status in ('dead', 'idle') and (g.reason is not null
+                            when w.status in ('dead', 'idle') and (b.reason is not null
                               or w.status = 'dead' and w.error_code is not null) then 'error'
                             when w.status = 'dead' then 'idle'
                             else w.status end,
               status_reason = case when w.status = 'dead' and w.error_code is null
-                                        and w.decommissioned_at is null then g.reason
-                                   else coalesce(g.reason, w.status_reason) end,
-              error_code = case when g.reason is not null and w.error_code is null
+                                        and w.decommissioned_at is null then b.reason
+                                   else coalesce(b.reason, w.status_reason) end,
+              error_code = case when b.reason is not null and w.error_code is null
                                      and w.status in ('idle', 'busy', 'dead') then 'reported'
                                 else w.error_code end
-       from given g, before b
-       where w.worker_id = b.worker_id and g.worker_id = b.worker_id
+       from before b where w.worker_id = b.worker_id
        returning w.worker_id, w.user_id, w.bound_key_id, w.status, b.status as was, w.draining)
      select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
             a.cancel_by is not null as held_cancelled,

@@ -51,7 +51,7 @@ heads as materialized (
   from shapes s, lateral (
     select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
   join jobs j using (job_id)
-  where s.shape is not null),`;
+  where s.shape is not null)`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
@@ -69,7 +69,7 @@ with recursive idle as materialized (
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
   where ${IDLE}),
-${headsWhere("true")}
+${headsWhere("true")},
 all_kinds as (
   select kind, case when shared then '' else user_id end as user_id, shared, tenants, job_types,
          gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
@@ -79,12 +79,13 @@ kinds as materialized (
     select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
   where shared or nth <= ${KINDS}),
 fitting as materialized (
-  select q.shape, w.kind, w.n from heads q join kinds w on w.user_id = q.user_id where ${SUITS}
+  select q.shape, q.req_avoid, w.kind, w.n
+  from heads q join kinds w on w.user_id = q.user_id where ${SUITS}
   union all
-  select q.shape, w.kind, w.n from heads q cross join kinds w where w.shared and ${SUITS}),
+  select q.shape, q.req_avoid, w.kind, w.n from heads q cross join kinds w where w.shared and ${SUITS}),
 wanted as materialized (select shape, sum(n) as n from fitting group by shape),
 queue as materialized (
-  select a.*, q.shape, q.user_id, q.req_avoid
+  select a.*, q.shape, q.user_id
   from heads q join wanted using (shape), lateral (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
@@ -93,9 +94,9 @@ queue as materialized (
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
-  from idle w where w.kind in (select kind from fitting) and exists (
-    select from fitting f join heads q using (shape)
-    where f.kind = w.kind and w.worker_id <> all (q.req_avoid)) limit ${BATCH}),
+  from idle w where exists (
+    select from fitting f where f.kind = w.kind and w.worker_id <> all (f.req_avoid))
+  limit ${BATCH}),
 tenants as materialized (select distinct user_id from queue),
 held as materialized (
   select t.user_id, w.gpu_count, w.gpu_memory_gb, count(*) as n
@@ -116,7 +117,7 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
       select distinct on (q.user_id) q.*,
              case when $1::text[] && array[q.user_id, '*'] then q.priority else 0 end as rank
       from fitting f join queue q using (shape)
-      where f.kind = w.kind and w.worker_id <> all (q.req_avoid)
+      where f.kind = w.kind and w.worker_id <> all (f.req_avoid)
         and q.job_id <> all (array_remove(g.tried, null))
       order by q.user_id, q.priority desc, q.queued_at, q.job_id collate "C") q
     join (
@@ -170,7 +171,7 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
 }
 
 const FITS_ANY = `
-with recursive ${headsWhere("true").replace(/,$/, "")}
+with recursive ${headsWhere("true")}
 select from workers w join heads q on ${FITS} where w.worker_id = $1 limit 1`;
 
 /** Whether anything queued could run on this worker: a fraction of a pass, which is needed only then. */
@@ -195,7 +196,7 @@ export async function listAssigned(db: Queryable, workerIds: string[]): Promise<
  */
 const PROVISION = `
 with recursive ${headsWhere(`exists (select from workers where status = 'bootstrapping')
-  or exists (select from jobs where status = 'provisioning_worker')`)}
+  or exists (select from jobs where status = 'provisioning_worker')`)},
 wanted as materialized (
   select q.shape, case when
       not exists (select from workers w where w.status in ('idle', 'busy') and not w.draining and ${FITS})

@@ -84,9 +84,10 @@ export const bindingOf = ({ workerLimit, keyId }: Principal): string | null =>
 export const mayActFor = (
   principal: Principal,
   worker: { user_id: string; bound_key_id: string | null },
-): boolean =>
-  worker.user_id === principal.userId &&
-  (principal.workerLimit === null || worker.bound_key_id === principal.keyId);
+): boolean => {
+  const key = bindingOf(principal);
+  return worker.user_id === principal.userId && (key === null || worker.bound_key_id === key);
+};
 
 /** Whose things this key may see: its tenant's; everybody's for an admin. */
 export const viewerOf = (principal: Principal): Viewer =>

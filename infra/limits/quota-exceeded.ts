@@ -28,14 +28,17 @@ const PASSING: Cap["name"][] = [
  */
 export function requireBelow({ name, variable, limit }: Cap, used: number): void {
   if (limit === null || used < limit) return;
-  const message =
-    `you have ${used} ${WHAT[name]}, and may have ${limit}; ` +
-    `whoever runs this server sets that by ${variable}`;
   const status = PASSING.includes(name) ? 429 : 409;
-  throw new ForgeError(status, "quota_exceeded", message, undefined, {
-    cap: name,
-    variable,
-    limit,
-    used,
-  });
+  const what = `you have ${used} ${WHAT[name]}, and may have ${limit}`;
+  throw quotaExceeded(status, what, { cap: name, variable, limit, used });
 }
+
+/** The refusal, with the numbers as its details. */
+export const quotaExceeded = (
+  status: 409 | 413 | 429,
+  what: string,
+  details: { cap: string; variable: string; limit: number; used: number },
+): ForgeError => {
+  const message = `${what}; whoever runs this server sets that by ${details.variable}`;
+  return new ForgeError(status, "quota_exceeded", message, undefined, details);
+};

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
+import { CONTENT_TYPES } from "../support/content-types";
 import { type Forge, startForge } from "../support/forge";
 import { HOSTILE_FILES } from "../support/hostile-files";
 import { untilEnded } from "../support/jobs";
@@ -15,12 +16,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await forge?.stop();
 });
-
-const TYPES = {
-  parquet: "application/vnd.apache.parquet",
-  jsonl: "application/x-ndjson",
-  csv: "text/csv",
-};
 
 async function send(method: string, path: string, key: string, type: string, body: Buffer) {
   const response = await fetch(`${forge.stack.apiUrl}${path}`, {
@@ -72,7 +67,9 @@ test("files that are made to hurt stop no server, and hold up no neighbour's req
   const worst = await worstWaitDuring(async () => {
     for (const { format, bytes } of FILES) {
       const key = forge.stack.keys.userKey;
-      statuses.push((await send("POST", "/api/datasets", key, TYPES[format], bytes)).status);
+      statuses.push(
+        (await send("POST", "/api/datasets", key, CONTENT_TYPES[format], bytes)).status,
+      );
     }
   });
   // One of them is a table like any other, but for what it did to a regular expression.

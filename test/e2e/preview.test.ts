@@ -15,6 +15,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
+import type { TableFormat } from "../../infra/tables/table-format";
+import { CONTENT_TYPES } from "../support/content-types";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
@@ -54,19 +56,13 @@ interface Preview {
   error?: { code: string; message: string };
 }
 
-const TYPES: Record<string, string> = {
-  parquet: "application/vnd.apache.parquet",
-  jsonl: "application/x-ndjson",
-  csv: "text/csv",
-};
-
 /** The new dataset's id. */
-async function upload(body: Buffer | string, format: string): Promise<string> {
+async function upload(body: Buffer | string, format: TableFormat): Promise<string> {
   const response = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
     method: "POST",
     headers: {
       "x-service-api-key": forge.stack.keys.userKey,
-      "content-type": TYPES[format] ?? "",
+      "content-type": CONTENT_TYPES[format],
     },
     body,
   });
@@ -140,7 +136,7 @@ const CSV = `id,score,text,ok\n${ROWS.map(
 ).join("")}`;
 const JSONL = ROWS.map((row) => `${JSON.stringify(row)}\n`).join("");
 
-test.each(["csv", "jsonl", "parquet"])(
+test.each(["csv", "jsonl", "parquet"] as const)(
   "%s: the first rows, and statistics of all",
   async (format) => {
     let body: Buffer | string = format === "csv" ? CSV : JSONL;

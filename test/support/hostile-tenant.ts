@@ -2,6 +2,7 @@ import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
 import { mintKey } from "../../infra/api-keys";
+import { CONTENT_TYPES } from "./content-types";
 import { HOSTILE_FILES } from "./hostile-files";
 
 /**
@@ -54,12 +55,6 @@ async function read(path: string, key: string, init: RequestInit = {}): Promise<
   return response.status;
 }
 
-const TYPES = {
-  parquet: "application/vnd.apache.parquet",
-  csv: "text/csv",
-  jsonl: "application/x-ndjson",
-};
-
 /** Tables that are made to hurt whoever reads them. */
 async function tables(): Promise<void> {
   const files = HOSTILE_FILES.map(({ format, bytes }) => ({ format, bytes: bytes() }));
@@ -67,7 +62,7 @@ async function tables(): Promise<void> {
     forEver("tables", async (n) => {
       const file = files[(lane + n) % files.length];
       if (!file) return 0;
-      const headers = { "content-type": TYPES[file.format] };
+      const headers = { "content-type": CONTENT_TYPES[file.format] };
       const init = { method: "POST", headers, body: file.bytes };
       return await read("/api/datasets?name=bomb", userKey, init);
     });

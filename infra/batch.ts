@@ -1,0 +1,19 @@
+/** A call that waits for the batch that it is part of. */
+export interface Waiting<Item, Result> {
+  item: Item;
+  resolve: (result: Result) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Does a batch as one, and answers each call of it. @throws what went wrong; nobody was answered then. */
+export async function answer<Item, Result>(
+  batch: Waiting<Item, Result>[],
+  work: (items: Item[]) => Promise<Result[]>,
+): Promise<void> {
+  const results = await work(batch.map(({ item }) => item));
+  for (const [n, { resolve }] of batch.entries()) resolve(results[n] as Result);
+}
+
+export function rejectAll<Item, Result>(batch: Waiting<Item, Result>[], error: unknown): void {
+  for (const { reject } of batch) reject(error);
+}
