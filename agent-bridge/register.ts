@@ -13,6 +13,7 @@ import { parse } from "../infra/http/validation";
 import { newId } from "../infra/ids";
 import { requireRoomForWorker } from "../infra/limits/require-room";
 import { plainAddress } from "../infra/net/address-policy";
+import { Pace } from "../infra/pace";
 import { mayRegister, requireRoomOnKey, taken } from "./key-binding";
 import {
   planAnswer,
@@ -23,6 +24,12 @@ import {
   sshRegistration,
 } from "./register-ssh";
 import { tagsField, workerIdField } from "./registration-fields";
+
+/**
+ * A fleet may start all at once. Who goes on registering waits, and no worker for longer than an agent
+ * waits for an answer.
+ */
+const REGISTRATIONS = { perSecond: 10, burst: 2_000, maxWaitMs: 10_000 };
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
 const agentForm = z.object({
@@ -56,11 +63,13 @@ const isSshForm = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "ssh_host" in body;
 
 export function registerRoute(ctx: Context): Route {
+  const pace = new Pace(REGISTRATIONS, ctx.clock.nowMs);
   return route<unknown, Registration | SshRegistration>({
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
     scope: "worker",
     unlimited: true,
+    waits: true,
     operationId: "registerWorker",
     tag: "Worker protocol",
     summary: "Register a worker, or register it again",
@@ -93,14 +102,22 @@ export function registerRoute(ctx: Context): Route {
     },
     async handle(call) {
       const { body: given, principal, request, reply } = call;
-      if ("ssh_host" in given && given.plan) return await planBootstrap(ctx, call, given);
+      const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
+        ctx.databaseTurns.worker.take(principal.userId, work);
+      if ("ssh_host" in given && given.plan) {
+        return await inTurn(() => planBootstrap(ctx, call, given));
+      }
       reply.code(201);
-      if ("ssh_host" in given) return await registerBySsh(ctx, call, given);
+      if ("ssh_host" in given) return await inTurn(() => registerBySsh(ctx, call, given));
+      await pace.wait(principal.userId);
       const workerId = given.worker_id ?? newId("wkr");
       const address = plainAddress(request.ip);
-      const status = await register(ctx, workerId, given, { principal, address });
+      const { status, isWanted } = await inTurn(async () => ({
+        status: await register(ctx, workerId, given, { principal, address }),
+        isWanted: await fitsAnyQueued(ctx.pool, workerId),
+      }));
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
-      if (await fitsAnyQueued(ctx.pool, workerId)) ctx.signals.queueChanged();
+      if (isWanted) ctx.signals.queueChanged();
       return {
         worker_id: workerId,
         status,

@@ -3,6 +3,7 @@ import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify, {
   type FastifyBaseLogger,
+  type FastifyError,
   type FastifyInstance,
   type FastifyRequest,
   LogController,
@@ -11,6 +12,7 @@ import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
 import { recordAudit } from "../database/audit";
 import { newId } from "../ids";
+import { Pace } from "../pace";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
@@ -55,6 +57,9 @@ const FOR_PAGES = {
   // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
   contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
 };
+
+/** Refusals of a tenant's keys, or of an address without one, that are answered at once. */
+const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -102,7 +107,11 @@ export async function createApp(
     return503OnClosing: true,
   });
   if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
-  app.setErrorHandler(sendError);
+  const refusals = new Pace(REFUSALS, ctx.clock.nowMs);
+  app.setErrorHandler(async (error: FastifyError, request, reply) => {
+    if (isOfTooMany(error)) await refusals.wait(request.principal?.userId ?? request.ip);
+    return sendError(error, request, reply);
+  });
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(request, routes, reply);
   });
@@ -148,6 +157,10 @@ export async function createApp(
   addRoutes(app, routes, ctx.databaseTurns);
   return app;
 }
+
+/** Whoever is refused for asking too often, or for a key that is none, and asks on, would have this process do little else. */
+const isOfTooMany = (error: Error): boolean =>
+  error instanceof ForgeError && (error.status === 429 || error.code === "invalid_api_key");
 
 const SANE_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
 
