@@ -5,7 +5,7 @@ import type { Context } from "../infra/context";
 import { findCheckpointBefore, type Lease } from "../infra/database/leases";
 import { sendObject } from "../infra/http/byte-range";
 import { type Route, route } from "../infra/http/route";
-import { LEASE_REFUSALS, leaseQuery, requireLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
 import { type Input, type InputFile, type Naming, resolveInputs } from "./resolve-inputs";
 
 const fileSchema = z.object({
@@ -114,7 +114,10 @@ export function jobInputRoute(ctx: Context): Route {
     summary: "Download a file that a running attempt reads",
     description: "The files are those that next_job named, `resume_from` among them.",
     query: leaseQuery,
-    headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
+    headers: {
+      ...leaseHeaders,
+      Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n"),
+    },
     answers: {
       200: {
         description: "its bytes",

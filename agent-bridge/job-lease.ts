@@ -11,6 +11,17 @@ export const leaseQuery = z.object({
   attempt: z.coerce.number().int().min(1).max(1_000),
 });
 
+/** A secret, so no part of the address. */
+const LEASE_TOKEN = "X-Forge-Lease-Token";
+
+export const leaseHeaders = {
+  [LEASE_TOKEN]: z
+    .string()
+    .max(128)
+    .optional()
+    .describe("next_job's `lease_token`, where it gave one"),
+};
+
 export const LEASE_REFUSALS = {
   404: ["worker_not_registered", "job_not_found"],
   409: ["stale_attempt"],
@@ -19,24 +30,26 @@ export const LEASE_REFUSALS = {
 interface LeasedCall {
   params: Record<string, string>;
   query: z.output<typeof leaseQuery>;
+  headers: Record<string, string | undefined>;
   principal: Principal;
 }
 
 /**
  * The attempt that the call is about, if it runs on the caller's worker.
  *
- * @throws 409 `stale_attempt` when it does not, any more or at all.
+ * @throws 409 `stale_attempt` when it does not, any more or at all, or its lease token is missing.
  */
 export async function requireLease(
   ctx: Context,
-  { params, query, principal }: LeasedCall,
+  { params, query, headers, principal }: LeasedCall,
 ): Promise<Lease> {
   const { job_id: jobId = "" } = params;
   const { worker_id: workerId, attempt } = query;
   const { userId } = principal;
   const boundKeyId = bindingOf(principal);
+  const token = headers[LEASE_TOKEN] ?? null;
   const found = await ctx.databaseTurns.worker.take(userId, () =>
-    findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId }),
+    findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId, token }),
   );
   if (found.worker_id === null) throw notRegistered(workerId);
   if (found.lease) return found.lease;
@@ -47,5 +60,5 @@ export async function requireLease(
 export const staleLease = (jobId: string, attempt: number, workerId: string): Conflict =>
   new Conflict(
     "stale_attempt",
-    `attempt ${attempt} of job "${jobId}" does not run on worker "${workerId}"`,
+    `attempt ${attempt} of job "${jobId}" does not run on worker "${workerId}", or this is not its lease token`,
   );

@@ -5,7 +5,7 @@ import type { Context } from "../infra/context";
 import { type Route, route } from "../infra/http/route";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
 import type { ByteRange } from "../infra/store/object-store";
-import { LEASE_REFUSALS, leaseQuery, requireLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
 
 export function jobLogRoute(ctx: Context): Route {
   return route({
@@ -22,6 +22,7 @@ export function jobLogRoute(ctx: Context): Route {
       "answer was lost may be sent again. Beyond the end: 416, and `Range` tells what is there.",
     query: leaseQuery,
     headers: {
+      ...leaseHeaders,
       "Content-Range": z.string().max(64).describe("bytes a-b/*: the offsets of this part"),
     },
     stream: {

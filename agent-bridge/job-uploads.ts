@@ -7,7 +7,7 @@ import { type Lease, noteCheckpoint } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
 import { requireRoomForBytes } from "../infra/limits/require-room";
 import type { Measured } from "../infra/store/object-store";
-import { LEASE_REFUSALS, leaseQuery, requireLease, staleLease } from "./job-lease";
+import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
 
@@ -19,7 +19,7 @@ const UPLOAD = {
   unlimited: true,
   tag: "Worker protocol",
   query: leaseQuery,
-  headers: fileHeaders,
+  headers: { ...fileHeaders, ...leaseHeaders },
   stream: {
     contentTypes: ["application/octet-stream"],
     description: "the file, or the part of it that Content-Range tells",

@@ -4,7 +4,7 @@ import { storeUri } from "../core/artifacts";
 import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
-import { type HandOut, handOut } from "../infra/database/hand-out";
+import { type Asker, type HandOut, handOut } from "../infra/database/hand-out";
 import { fitsAnyQueued } from "../infra/database/matching";
 import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../infra/database/workers";
 import { bindingOf, invalidKey } from "../infra/http/principal";
@@ -20,6 +20,10 @@ import type { Waiters } from "./waiters";
 const pollBody = z.object({
   worker_id: z.string().min(1).max(128),
   wait_seconds: z.number().min(0).default(0),
+  takes_lease_token: z
+    .boolean()
+    .default(false)
+    .describe("it will show the attempt's `lease_token` with each request about files and the log"),
 });
 
 const noJob = z.object({ job_id: z.null(), commands: z.array(commandSchema).optional() });
@@ -50,6 +54,10 @@ const handedSchema = z
       .string()
       .optional()
       .describe("of a deploy job: its server must refuse requests without this bearer token"),
+    lease_token: z
+      .string()
+      .optional()
+      .describe("for a worker that takes one: send it as X-Forge-Lease-Token; others are refused"),
     resume_from: resumeSchema.nullable().describe("what an earlier attempt left to go on from"),
   })
   .meta({ id: "HandedJob" });
@@ -82,6 +90,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
+        takesLeaseToken: body.takes_lease_token,
         boundKeyId: bindingOf(principal),
         address: plainAddress(request.ip),
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
@@ -96,8 +105,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
   });
 }
 
-interface Poll extends WorkerCall {
-  keyId: string;
+interface Poll extends WorkerCall, Asker {
   /** Where the request comes from. */
   address: string;
   waitS: number;
@@ -120,7 +128,7 @@ async function nextJob(
   waiters: Waiters,
   poll: Poll,
 ): Promise<Polled> {
-  const { workerId, keyId, waitS, signal } = poll;
+  const { workerId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
     ctx.databaseTurns.worker.take(poll.userId, work);
@@ -137,7 +145,7 @@ async function nextJob(
         if (signal.reason === "key-revoked") throw invalidKey();
         return NOTHING;
       }
-      const job = await inTurn(() => handOut(ctx.pool, workerId, keyId));
+      const job = await inTurn(() => handOut(ctx.pool, poll));
       if (job && !job.is_cancelled) return { job, commands: [] };
       if (job) {
         await paced(deadline - ctx.clock.nowMs(), signal);
@@ -196,6 +204,7 @@ async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof hande
       log_max_bytes: ctx.config.jobs.maxLogBytes,
     },
     ...(job.serving_token === null ? {} : { serving_token: job.serving_token }),
+    ...(job.lease_token === null ? {} : { lease_token: job.lease_token }),
     resume_from: resumeFrom,
   };
 }

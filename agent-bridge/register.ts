@@ -29,7 +29,7 @@ import { tagsField, workerIdField } from "./registration-fields";
  * A fleet may start all at once. Who goes on registering waits, and no worker for longer than an agent
  * waits for an answer.
  */
-const REGISTRATIONS = { perSecond: 10, burst: 2_000, maxWaitMs: 10_000 };
+const REGISTRATIONS = { perSecond: 10, burst: 2_000, maxWaitMs: 5_000 };
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
 const agentForm = z.object({

@@ -113,7 +113,7 @@ def handed_job(**more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields of a job
 
 @pytest.fixture
 def lease() -> Lease:
-    return Lease(handed_job(), "w")
+    return Lease.of(handed_job(), "w")
 
 
 def as_json(content: object, status: int = 200) -> Answer:

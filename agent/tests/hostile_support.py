@@ -76,7 +76,7 @@ def run_hostile(
     deployments = Deployments(config, folder / "deployments", {}, mask)
     runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask)
     reports: list[dict[str, Any] | None] = []
-    lease = Lease(handed_job(**job), "w")
+    lease = Lease.of(handed_job(**job), "w")
     # A daemon thread: an agent that hangs on a FIFO fails the test, and does not hang it.
     thread = threading.Thread(target=lambda: reports.append(runner.run(lease)), daemon=True)
     thread.start()

@@ -161,7 +161,7 @@ def test_a_deployments_container_publishes_its_port_and_hides_its_log(
     config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
     deployment = Deployment(config, tmp_path / "deployments" / "dep_1", {}, Mask({}))
     deployment.prepare("localhost", 18_000, "forge_model_t")
-    deployment.run_folder.describe(Lease(handed_job(job_type="deploy"), "w"), {}, None, {})
+    deployment.run_folder.describe(Lease.of(handed_job(job_type="deploy"), "w"), {}, None, {})
     deployment.start()
     with pytest.raises(HandlerFailed, match="ended before it was healthy"):
         deployment.wait_until_healthy()

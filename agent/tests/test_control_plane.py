@@ -1,7 +1,7 @@
 """How answers of the control plane are classified, against a real HTTP server."""
 
 import pytest
-from agent_support import Answer, Cut, Request, ScriptedServer, as_error
+from agent_support import Answer, Cut, Request, ScriptedServer, as_error, as_json, handed_job
 
 from forge_agent.control_plane import (
     ControlPlane,
@@ -11,6 +11,7 @@ from forge_agent.control_plane import (
     Refused,
     StaleAttempt,
 )
+from forge_agent.lease import Lease
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,25 @@ def test_a_presigned_address_is_not_in_the_error(control_plane: ControlPlane) ->
     ):
         pass
     assert "secret" not in str(raised.value)
+
+
+def test_the_lease_token_goes_with_the_attempts_files_and_nowhere_else(
+    server: ScriptedServer, control_plane: ControlPlane
+) -> None:
+    server.script = lambda _: as_json(handed_job(lease_token="forge_lease_secret"))
+    job, _ = control_plane.next_job("w", 0)
+    assert b'"takes_lease_token":true' in server.requests[0].body.replace(b" ", b"")
+    assert job
+    lease = Lease.of(job, "w")
+    assert "secret" not in f"{lease.job} {lease.claim}"
+    server.script = lambda _: as_json({"length": 3, "cancelled": False})
+    control_plane.append_log("/log", lease.claim, 0, b"abc")
+    control_plane.put("/file", lease.part().claim, {}, b"abc")
+    with control_plane.get("/input", lease.claim, 0):
+        pass
+    with control_plane.get(f"{server.url}/presigned", lease.claim, 0):
+        pass
+    control_plane.job_result({"job_id": "job_1"})
+    tokens = [request.headers.get("x-forge-lease-token") for request in server.requests]
+    assert tokens == [None, *["forge_lease_secret"] * 3, None, None]
+    assert not any("secret" in request.path for request in server.requests)

@@ -39,7 +39,7 @@ def test_a_deploy_job_ends_what_is_served_under_its_id_and_nothing_else(
     deployments = Deployments(config, tmp_path, {}, mask_for(config))
     deployments.restore()
     deployments.make_way(
-        Lease(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
+        Lease.of(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
     )
     assert [each["deployment_id"] for each in deployments.describe()] == ["dep_2"]
     assert not (tmp_path / "dep_1").exists()

@@ -117,7 +117,7 @@ def test_failures(
 def test_the_job_file_has_what_a_handler_needs(folder: HandlerFolder, tmp_path: Path) -> None:
     job = handed_job(payload={"epochs": 3}, params={"lr": 0.1})
     folder.describe(
-        Lease(job, "w"), {"dataset_id": tmp_path / "in"}, None, {"*": {"base_url": "u"}}
+        Lease.of(job, "w"), {"dataset_id": tmp_path / "in"}, None, {"*": {"base_url": "u"}}
     )
     content: dict[str, Any] = json.loads(folder.job_file.read_text())
     assert content["payload"] == {"epochs": 3}
@@ -134,7 +134,7 @@ def test_a_handler_does_not_see_the_agents_own_keys(
     for name in (*secret, "TEACHER_API_KEY", "FORGE_MODELS_DIR"):
         monkeypatch.setenv(name, f"{name}-value")
     inputs = {"dataset_id": Path("/in")}
-    folder.describe(Lease(handed_job(), "w"), inputs, None, {})
+    folder.describe(Lease.of(handed_job(), "w"), inputs, None, {})
     leashed = start_handler(HandlerConfig(("env",), env={"MODE": "full"}), folder, {"X": "1"}, "n")
     output = leashed.output.read().decode()
     assert leashed.wait() == DONE

@@ -35,7 +35,7 @@ def test_a_job_is_stopped_by_commands_about_this_attempt_of_it(
     slot: Slot, command: dict[str, object], why: str | None
 ) -> None:
     """A heartbeat may be answered after the job's next attempt has come here."""
-    slot._lease = lease = Lease(handed_job(attempt=2), "w")
+    slot._lease = lease = Lease.of(handed_job(attempt=2), "w")
     slot._obey(command)
     assert lease.why_stopped == why
 
@@ -73,7 +73,9 @@ def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
     """The command is about what was served before; the job replaces that anyway."""
     served = _Served()
     monkeypatch.setattr(slot, "_deployments", served)
-    slot._lease = Lease(handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w")
+    slot._lease = Lease.of(
+        handed_job(job_type="deploy", output_ids={"deployment_id": "dep_1"}), "w"
+    )
     slot._obey({"type": "stop_deployment", "deployment_id": "dep_1"})
     slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
     assert served.has_stopped.wait(5)

@@ -113,7 +113,7 @@ def test_an_upload_ends_with_the_job(
         _upload(control_plane, lease, path)
     server.script = lambda _: as_error(409, "stale_attempt")
     with pytest.raises(StaleAttempt):
-        _upload(control_plane, Lease(handed_job(), "w"), path)
+        _upload(control_plane, Lease.of(handed_job(), "w"), path)
 
 
 def test_a_download_goes_on_where_it_broke_off_and_is_checked(

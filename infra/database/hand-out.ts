@@ -15,8 +15,17 @@ export interface HandOut {
   deployment_id: string | null;
   /** Of a deploy job: what the model's server is to be asked with. */
   serving_token: string | null;
+  /** Of a worker that asked for one: requests about the attempt's files must show it. */
+  lease_token: string | null;
   /** Its job is cancelled: the worker should not go on with it. */
   is_cancelled: boolean;
+}
+
+export interface Asker {
+  workerId: string;
+  keyId: string;
+  /** The worker will show the attempt's lease token. */
+  takesLeaseToken: boolean;
 }
 
 /**
@@ -24,13 +33,9 @@ export interface HandOut {
  * gives the same answer. The job row is taken first, then the attempt, as everywhere. A key that was
  * revoked while its poll was parked is given nothing.
  */
-export async function handOut(
-  db: Queryable,
-  workerId: string,
-  keyId: string,
-): Promise<HandOut | undefined> {
+export async function handOut(db: Queryable, asker: Asker): Promise<HandOut | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const found = await tryHandOut(db, workerId, keyId);
+    const found = await tryHandOut(db, asker);
     // Another poll of this worker started it while we waited for the job's lock: now it runs. Or it was
     // taken back meanwhile: now there is none.
     if (!found || found.is_running) return found;
@@ -41,12 +46,12 @@ export async function handOut(
 const MAX_TRIES = 5;
 
 /** 244 random bits. */
-const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
+const newToken = (kind: string): string =>
+  `'forge_${kind}_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
 async function tryHandOut(
   db: Queryable,
-  workerId: string,
-  keyId: string,
+  { workerId, keyId, takesLeaseToken }: Asker,
 ): Promise<(HandOut & { is_running: boolean }) | undefined> {
   return await maybeOne(
     db,
@@ -65,18 +70,20 @@ async function tryHandOut(
        update attempts a set state = 'running', started_at = now(),
               deadline_at = now() + make_interval(secs => job.timeout_s),
               gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens,
-              serving_token = case when job.job_type = 'deploy' then ${NEW_TOKEN} end
+              serving_token = case when job.job_type = 'deploy' then ${newToken("model")} end,
+              lease_token = case when $3 then ${newToken("lease")} end
        from job, workers w
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
          and w.worker_id = $1
-       returning a.job_id, a.serving_token)
+       returning a.job_id, a.serving_token, a.lease_token)
      select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
             j.deployment_id,
             coalesce(a.serving_token, started.serving_token) as serving_token,
+            coalesce(a.lease_token, started.lease_token) as lease_token,
             a.cancel_by is not null as is_cancelled,
             held.state = 'running' or started.job_id is not null as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)
      left join started on started.job_id = held.job_id`,
-    [workerId, keyId],
+    [workerId, keyId, takesLeaseToken],
   );
 }

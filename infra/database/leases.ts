@@ -3,7 +3,8 @@ import { execute, maybeOne, type Queryable } from "./pool";
 import type { WorkerCall } from "./workers";
 
 /** A running attempt in the hands of its worker, with what its job names. */
-export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token"> {
+export interface Lease
+  extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token" | "lease_token"> {
   checkpoint: Checkpoint | null;
   /** Its job is to end: the worker should stop. */
   cancelled: boolean;
@@ -20,6 +21,8 @@ export interface Checkpoint {
 export interface LeaseClaim extends WorkerCall {
   jobId: string;
   attempt: number;
+  /** As the request shows it. */
+  token: string | null;
 }
 
 /** What is known of a worker's claim on an attempt. */
@@ -28,7 +31,7 @@ export interface ClaimedLease {
   worker_id: string | null;
   /** The job is the tenant's, or the worker had it once. */
   knows_job: boolean;
-  /** Null: the attempt is not running there. */
+  /** Null: the attempt is not running there, or another token is its own. */
   lease: Lease | null;
 }
 
@@ -47,8 +50,8 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
                'cancelled', a.cancel_by is not null)
              from attempts a join jobs j using (job_id)
              where a.job_id = $1 and a.attempt = $3 and a.worker_id = $2 and a.state = 'running'
-            ) as lease`,
-    [claim.jobId, claim.workerId, claim.attempt, claim.userId, claim.boundKeyId],
+               and (a.lease_token is null or a.lease_token = $6)) as lease`,
+    [claim.jobId, claim.workerId, claim.attempt, claim.userId, claim.boundKeyId, claim.token],
   );
   if (!row) throw new Error("a select without from returned no row");
   return row;

@@ -2,7 +2,7 @@ import { ApiClient } from "../../dev/api-client";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
-import { TestWorker } from "../support/test-worker";
+import { type HandedJob, TestWorker } from "../support/test-worker";
 
 /** Keys for a number of workers: the key on one box is worth nothing for any other. */
 let forge: Forge;
@@ -105,6 +105,64 @@ test("a box's key does nothing in the name of another box", async () => {
   );
   expect((await victim.complete(job)).status).toBe(200);
   expect((await untilEnded(user, jobId)).status).toBe("completed");
+});
+
+test("an attempt's files take its lease token, where its worker asked for one", async () => {
+  const { key } = await makeKey({});
+  const api = new ApiClient(forge.stack.apiUrl, key);
+  for (const id of ["guarded", "plain"]) await new TestWorker(api, id).register();
+  const poll = async (id: string, more: object): Promise<HandedJob> => {
+    const { job_id: jobId } = await user.submit("audit", audit);
+    const body = { worker_id: id, wait_seconds: 20, ...more };
+    const job = await api.post<HandedJob>("/worker/next_job", body);
+    expect(job.job_id).toBe(jobId);
+    return job;
+  };
+  const send = async (id: string, job: HandedJob, token?: string): Promise<number[]> => {
+    const ways = [
+      ["PATCH", "log"],
+      ["GET", "inputs/dataset_uri/data.parquet"],
+      ["PUT", "checkpoints/step.pt"],
+      ["PUT", "artifacts/scored.parquet"],
+    ] as const;
+    const statuses = ways.map(async ([method, path]) => {
+      const query = `worker_id=${id}&attempt=${job.attempt}`;
+      const url = `${forge.stack.apiUrl}/worker/jobs/${job.job_id}/${path}?${query}`;
+      const response = await fetch(url, {
+        method,
+        headers: {
+          "x-service-api-key": key,
+          ...(token === undefined ? {} : { "x-forge-lease-token": token }),
+          ...(method === "GET" ? {} : { "content-type": "application/octet-stream" }),
+          ...(method === "PATCH" ? { "content-range": "bytes 0-4/*" } : {}),
+        },
+        ...(method === "GET" ? {} : { body: "bytes" }),
+      });
+      await response.arrayBuffer();
+      return response.status;
+    });
+    return await Promise.all(statuses);
+  };
+  const stale = [409, 409, 409, 409];
+  // The dataset is in nobody's bucket.
+  const taken = [202, 404, 201, 201];
+
+  const guarded = await poll("guarded", { takes_lease_token: true });
+  expect(guarded.lease_token).toMatch(/^forge_lease_[0-9a-f]{64}$/);
+  // The same again, as after an answer that was lost.
+  const body = { worker_id: "guarded", takes_lease_token: true };
+  expect(await api.post("/worker/next_job", body)).toEqual(guarded);
+  expect(await send("guarded", guarded)).toEqual(stale);
+  const plain = await poll("plain", {});
+  expect(plain.lease_token).toBeUndefined();
+  expect(await send("plain", plain)).toEqual(taken);
+  expect(await send("guarded", guarded, "forge_lease_wrong")).toEqual(stale);
+  expect(await send("guarded", guarded, guarded.lease_token)).toEqual(taken);
+  for (const { job_id: jobId } of [guarded, plain]) {
+    const shown = JSON.stringify(await user.get(`/api/jobs/${jobId}`));
+    expect(shown).not.toMatch(/forge_lease_|lease_token/);
+    await user.post(`/api/jobs/${jobId}/cancel`, {});
+  }
 });
 
 test("a box gets another key when its own is revoked, and not before", async () => {

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from . import __version__
-from .lease import Away
+from .lease import Away, Claim
 
 _RETRYABLE_STATUS = {408, 425, 429, 500, 502, 503, 504}
 _TIMEOUT_S = 10.0
@@ -90,14 +90,14 @@ class ControlPlane:
         self, worker_id: str, wait_s: float
     ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
         """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither."""
-        body = {"worker_id": worker_id, "wait_seconds": wait_s}
+        body = {"worker_id": worker_id, "wait_seconds": wait_s, "takes_lease_token": True}
         job = self._post("/api/workers/next_job", body, timeout_s=wait_s + 15)
         return (job if job.get("job_id") else None), _commands_of(job)
 
     def job_result(self, result: dict[str, Any]) -> None:
         self._post("/api/workers/job_result", result)
 
-    def append_log(self, url: str, lease: Mapping[str, str], offset: int, data: bytes) -> LogLength:
+    def append_log(self, url: str, claim: Claim, offset: int, data: bytes) -> LogLength:
         """Appends bytes at an offset; answers how many the control plane has.
 
         That is less than the offset when it lost some: it goes on from there.
@@ -106,7 +106,7 @@ class ControlPlane:
             "Content-Type": "text/plain",
             "Content-Range": f"bytes {offset}-{offset + len(data) - 1}/*",
         }
-        response = self._send("PATCH", url, lease, headers, data)
+        response = self._send("PATCH", url, claim, headers, data)
         if response.status_code == 416:
             there = re.fullmatch(r"bytes=0-(\d+)", response.headers.get("range", ""))
             return LogLength(int(there[1]) + 1 if there else 0, cancelled=False)
@@ -116,14 +116,14 @@ class ControlPlane:
     def put(
         self,
         url: str,
-        lease: Mapping[str, str],
+        claim: Claim,
         headers: Mapping[str, str],
         body: bytes = b"",
         timeout_s: float = TRANSFER_TIMEOUT_S,
     ) -> dict[str, Any]:
         """Uploads a file or a part of one; the answer's body."""
         sent = {"Content-Type": "application/octet-stream", **headers}
-        return self._read(url, self._send("PUT", url, lease, sent, body, timeout_s))
+        return self._read(url, self._send("PUT", url, claim, sent, body, timeout_s))
 
     def put_elsewhere(
         self,
@@ -141,12 +141,12 @@ class ControlPlane:
             raise ControlPlaneAway(f"{_without_query(url)}: HTTP {response.status_code}")
 
     @contextmanager
-    def get(self, url: str, lease: Mapping[str, str], offset: int) -> Iterator[httpx2.Response]:
+    def get(self, url: str, claim: Claim, offset: int) -> Iterator[httpx2.Response]:
         """Downloads from an offset on. An absolute address elsewhere is not shown the key."""
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         try:
             with self._client.stream(
-                "GET", url, timeout=TRANSFER_TIMEOUT_S, **self._addressed(url, lease, headers)
+                "GET", url, timeout=TRANSFER_TIMEOUT_S, **self._addressed(url, claim, headers)
             ) as response:
                 if response.status_code not in (200, 206, 416):
                     response.read()
@@ -159,7 +159,7 @@ class ControlPlane:
         self,
         method: str,
         url: str,
-        lease: Mapping[str, str],
+        claim: Claim,
         headers: Mapping[str, str],
         body: bytes,
         timeout_s: float = TRANSFER_TIMEOUT_S,
@@ -170,17 +170,15 @@ class ControlPlane:
                 url,
                 content=body,
                 timeout=timeout_s,
-                **self._addressed(url, lease, headers),
+                **self._addressed(url, claim, headers),
             )
         except httpx2.RequestError as error:
             raise _away(url, error) from error
 
-    def _addressed(
-        self, url: str, lease: Mapping[str, str], headers: Mapping[str, str]
-    ) -> dict[str, Any]:
+    def _addressed(self, url: str, claim: Claim, headers: Mapping[str, str]) -> dict[str, Any]:
         if "://" in url:  # presigned: what it needs is in it
             return {"headers": dict(headers)}
-        return {"headers": {**self._key, **headers}, "params": dict(lease)}
+        return {"headers": {**self._key, **claim.headers, **headers}, "params": claim.query}
 
     def _post(
         self, path: str, body: dict[str, Any], timeout_s: float = _TIMEOUT_S

@@ -184,7 +184,7 @@ class JobRunner:
         lease.require()
         config = handler_for(self._config, lease.job_type)
         reports = self._reports = Reports(here.progress_file)
-        name = f"forge-{lease.query['worker_id']}-{lease.job_id}-{lease.attempt}"
+        name = f"forge-{lease.claim.worker_id}-{lease.job_id}-{lease.attempt}"
         leashed = start_handler(config, here, self._env, name)
         lease.on_stop(lambda: leashed.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 _MAX_BACKOFF_S = 30.0
@@ -21,19 +22,42 @@ class JobStopped(Exception):
         self.why = why
 
 
+@dataclass(frozen=True)
+class Claim:
+    """What every request about an attempt's files and log shows."""
+
+    worker_id: str
+    attempt: int
+    token: str | None = field(default=None, repr=False)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return {"worker_id": self.worker_id, "attempt": str(self.attempt)}
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.token is None else {"X-Forge-Lease-Token": self.token}
+
+
 class Lease:
     """A job in our hands. Threads that work for it ask here whether they still should."""
 
-    def __init__(self, job: dict[str, Any], worker_id: str) -> None:
+    def __init__(self, job: dict[str, Any], claim: Claim) -> None:
         self.job = job
         self.job_id = str(job["job_id"])
-        self.attempt = int(job["attempt"])
+        self.attempt = claim.attempt
         self.job_type = str(job["job_type"])
-        self.query = {"worker_id": worker_id, "attempt": str(self.attempt)}
+        self.claim = claim
         self.why_stopped: str | None = None
         self._stopped = threading.Event()
         self._on_stop: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, answer: dict[str, Any], worker_id: str) -> "Lease":
+        """`answer`: next_job's. Its token is ours alone: the handler gets the job without it."""
+        job = {name: value for name, value in answer.items() if name != "lease_token"}
+        return cls(job, Claim(worker_id, int(job["attempt"]), answer.get("lease_token")))
 
     def stop(self, why: str) -> None:
         """The first reason counts; whoever asked to be told is told at once."""
@@ -48,7 +72,7 @@ class Lease:
 
     def part(self) -> "Lease":
         """The same for a part of the work, which may be ended by itself."""
-        part = Lease(self.job, self.query["worker_id"])
+        part = Lease(self.job, self.claim)
         self.on_stop(lambda: part.stop(self.why_stopped or ""))
         return part
 

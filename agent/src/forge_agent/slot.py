@@ -284,7 +284,7 @@ class Slot:
         for command in commands:
             self._obey(command)
         if job:
-            self._work(Lease(job, self.worker_id))
+            self._work(Lease.of(job, self.worker_id))
 
     def _work(self, lease: Lease) -> None:
         logger.info("job %s (%s), attempt %s", lease.job_id, lease.job_type, lease.attempt)

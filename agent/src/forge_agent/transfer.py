@@ -61,7 +61,7 @@ def upload(
 def _upload_whole(
     control_plane: ControlPlane, lease: Lease, url: str, content: bytes, headers: Mapping[str, str]
 ) -> None:
-    lease.persist(lambda: control_plane.put(url, lease.query, headers, content), _log_away)
+    lease.persist(lambda: control_plane.put(url, lease.claim, headers, content), _log_away)
 
 
 def _upload_parts(
@@ -74,7 +74,7 @@ def _upload_parts(
 ) -> None:
     def send(content: bytes, content_range: str) -> dict[str, Any]:
         return control_plane.put(
-            url, lease.query, {**headers, "Content-Range": content_range}, content, patience_s
+            url, lease.claim, {**headers, "Content-Range": content_range}, content, patience_s
         )
 
     def ask() -> dict[str, Any]:
@@ -149,7 +149,7 @@ def download(
         if start >= size > 0:
             return
         with (
-            control_plane.get(url, lease.query, start) as response,
+            control_plane.get(url, lease.claim, start) as response,
             partial.open("ab" if response.status_code == 206 else "wb") as output,
         ):
             if response.status_code == _BEYOND:

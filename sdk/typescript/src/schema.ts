@@ -1088,6 +1088,8 @@ export interface HandedJob {
   };
   /** of a deploy job: its server must refuse requests without this bearer token */
   serving_token?: string;
+  /** for a worker that takes one: send it as X-Forge-Lease-Token; others are refused */
+  lease_token?: string;
   /** what an earlier attempt left to go on from */
   resume_from: {
     /** where the worker reads it: a path of this API, or an address */
@@ -2123,6 +2125,8 @@ export interface Operations {
     body: {
       worker_id: string;
       wait_seconds?: number;
+      /** it will show the attempt's `lease_token` with each request about files and the log */
+      takes_lease_token?: boolean;
     };
     answer: HandedJob | {
       job_id: null;
