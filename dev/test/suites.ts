@@ -16,4 +16,11 @@ export const SLOW = [
   "test/faults/billing",
   "test/faults/sdk",
   "test/e2e/large-files",
+  "test/e2e/accrual",
+  "test/e2e/hostile-names",
+  "test/e2e/matching",
+  "test/e2e/next-job",
+  "core/manifest",
+  "core/matching",
+  "infra/tables/hostile-files",
 ];

@@ -35,7 +35,7 @@ import { type Database, openDatabase } from "../support/database";
 let forge: Database;
 const USER = "local";
 const WORKERS = ["w0", "w1", "w2"];
-const SEQUENCES = 150;
+const SEQUENCES = process.env.TEST_SLOW ? 150 : 40;
 
 beforeAll(async () => {
   forge = await openDatabase({
