@@ -5,6 +5,7 @@ import fastify, {
   type FastifyBaseLogger,
   type FastifyError,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from "fastify";
@@ -16,7 +17,6 @@ import { Pace } from "../pace";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
-import { FailedKeys } from "./failed-keys";
 import { KeyLookup } from "./key-lookup";
 import { lingerOnClose } from "./lingering-close";
 import { authenticate, type Principal } from "./principal";
@@ -70,10 +70,11 @@ export async function createApp(
   openFiles: OpenFiles,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
-  const door = {
-    db: ctx.pool,
-    keys: new KeyLookup(ctx.pool),
-    failed: new FailedKeys(ctx.clock.nowMs),
+  const door = { db: ctx.pool, keys: new KeyLookup(ctx.pool) };
+  const refusals = new Pace(REFUSALS, ctx.clock.nowMs);
+  const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+    if (isOfTooMany(error)) await refusals.wait(request.principal?.userId ?? request.ip);
+    sendError(error, request, reply);
   };
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
@@ -92,9 +93,9 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
-      authenticate(door, request.raw, request.ip)
-        .then(() => sendError(noRoute(request, routes), request, reply))
-        .catch((error: Error) => sendError(error, request, reply));
+      authenticate(door, request.raw)
+        .then(() => sendFailure(noRoute(request, routes), request, reply))
+        .catch((error: Error) => sendFailure(error, request, reply));
     },
     clientErrorHandler: sendConnectionError,
     http: {
@@ -107,10 +108,9 @@ export async function createApp(
     return503OnClosing: true,
   });
   if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
-  const refusals = new Pace(REFUSALS, ctx.clock.nowMs);
   app.setErrorHandler(async (error: FastifyError, request, reply) => {
-    if (isOfTooMany(error)) await refusals.wait(request.principal?.userId ?? request.ip);
-    return sendError(error, request, reply);
+    await sendFailure(error, request, reply);
+    return reply;
   });
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(request, routes, reply);
@@ -130,7 +130,7 @@ export async function createApp(
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
     const canWait = routeOf(request)?.patient;
-    const principal = await authenticate(door, request.raw, request.ip, canWait);
+    const principal = await authenticate(door, request.raw, canWait);
     request.principal = principal;
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");

@@ -5,7 +5,6 @@ import { isWellFormedKey, keyDigest, type Scope } from "../api-keys";
 import { touchKey } from "../database/keys";
 import type { Queryable } from "../database/pool";
 import type { Viewer } from "../database/viewer";
-import type { FailedKeys } from "./failed-keys";
 import type { KeyLookup } from "./key-lookup";
 
 /** Who is calling: the tenant, and what the key allows. */
@@ -31,31 +30,23 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
 export interface Doorkeeper {
   db: Queryable;
   keys: KeyLookup;
-  failed: FailedKeys;
 }
 
 /**
  * Resolves the request's key, from either header, to a principal.
  *
- * @param address that it comes from.
- * @throws 403 when there is none; 429 for an address that has sent many.
+ * @throws 403 when there is none.
  */
 export async function authenticate(
-  { db, keys, failed }: Doorkeeper,
+  { db, keys }: Doorkeeper,
   message: IncomingMessage,
-  address: string,
   canWait = false,
 ): Promise<Principal> {
   const key = readKey(message);
   if (key === undefined || !isWellFormedKey(key)) throw invalidKey();
   const digest = keyDigest(key);
-  failed.admit(address, digest);
   const found = await keys.find(digest, canWait);
-  if (!found || !timingSafeEqual(found.digest, digest)) {
-    failed.failed(address, digest);
-    throw invalidKey();
-  }
-  failed.succeeded(digest);
+  if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
   // Nobody waits for it, and a failure costs a date.
   if (found.is_unnoticed) touchKey(db, found.key_id).catch(() => undefined);
   return {

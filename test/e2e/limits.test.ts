@@ -73,19 +73,21 @@ test("who asks on although he is refused waits for the refusal, and nobody else 
   const nobody = new ApiClient(forge.stack.apiUrl, "no key");
   const somebody = new ApiClient(forge.stack.apiUrl, await newKey());
   const began = performance.now();
-  const refusals = await Promise.all(
+  const passed = (): number => performance.now() - began;
+  const refused = Promise.all(
     Array.from({ length: 100 }, async () => {
       const { status } = await nobody.call("GET", "/api/jobs");
-      return { status, ms: performance.now() - began };
+      return { status, ms: passed() };
     }),
   );
+  expect((await somebody.call("GET", "/api/jobs")).status).toBe(200);
+  const servedMs = passed();
+  const refusals = await refused;
   expect(new Set(refusals.map(({ status }) => status))).toEqual(new Set([403]));
   // The first at once, the next ones 20 a second, none later than a second.
-  expect(refusals.filter(({ ms }) => ms >= 900).length).toBeGreaterThanOrEqual(60);
-  const asked = performance.now();
-  const stillRefused = nobody.call("GET", "/api/jobs").then(() => performance.now() - asked);
-  expect((await somebody.call("GET", "/api/jobs")).status).toBe(200);
-  expect(performance.now() - asked).toBeLessThan(await stillRefused);
+  const slow = refusals.filter(({ ms }) => ms >= 900);
+  expect(slow.length).toBeGreaterThanOrEqual(60);
+  expect(servedMs).toBeLessThan(Math.max(...slow.map(({ ms }) => ms)));
 });
 
 test("worker endpoints are not limited by the minute", async () => {
