@@ -17,6 +17,7 @@ from forge_agent.gpu import CPU
 from forge_agent.job_runner import JobRunner
 from forge_agent.lease import Lease
 from forge_agent.masking import Mask
+from forge_agent.slot_user import RunAs
 
 TIMEOUT_S = 30.0
 
@@ -63,18 +64,20 @@ def run_hostile(
     arguments: Mapping[str, object],
     config: AgentConfig | None = None,
     image: str | None = None,
+    program: str = sys.executable,
+    run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
     **job: Any,  # noqa: ANN401 - fields of a job
 ) -> dict[str, Any]:
     """The report of a job with this Python code for a handler; `arguments` are its globals."""
     given = "".join(f"{name} = {str(value)!r}\n" for name, value in arguments.items())
-    command = (sys.executable, "-c", PREAMBLE + given + textwrap.dedent(code))
+    command = (program, "-c", PREAMBLE + given + textwrap.dedent(code))
     config = replace(
         config or AgentConfig("http://127.0.0.1:9", "k", local_max_retries=0),
         handlers={"audit": HandlerConfig(command, image)},
     )
     mask = Mask({})
     deployments = Deployments(config, folder / "deployments", {}, mask)
-    runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask)
+    runner = JobRunner(config, control_plane, folder / "work", CPU, {}, deployments, mask, run_as)
     reports: list[dict[str, Any] | None] = []
     lease = Lease.of(handed_job(**job), "w")
     # A daemon thread: an agent that hangs on a FIFO fails the test, and does not hang it.

@@ -21,6 +21,7 @@ from forge_agent.handler_folder import HandlerFolder
 from forge_agent.lease import Lease
 from forge_agent.masking import Mask
 from forge_agent.settings import ConfigError
+from forge_agent.slot_user import SlotUser
 
 CONFIG = HandlerConfig(("python", "train.py"), image="team/train:1", env={"TOKEN": "secret"})
 # Runs the command without a container, with the variables that it would have there.
@@ -55,6 +56,7 @@ def folder(tmp_path: Path) -> HandlerFolder:
     folder = HandlerFolder(tmp_path / "job" / "try-1")
     folder.create()
     (tmp_path / "job" / "inputs").mkdir()
+    folder.job_file.touch()
     return folder
 
 
@@ -99,6 +101,17 @@ def test_a_container_has_no_privileges_and_bounds(folder: HandlerFolder) -> None
     assert _values(command, "--pids-limit") == ["9"]
     assert _values(command, "--network") == ["none"]
     assert "--cpus" not in _command(folder, HandlerConfig(("x",), "i", cpus=0))
+
+
+@pytest.mark.usefixtures("docker_log")
+def test_a_container_runs_as_the_slots_user_with_the_groups_of_the_gpu(
+    folder: HandlerFolder,
+) -> None:
+    assert _values(_command(folder), "--user") == [f"{os.getuid()}:{os.getgid()}"]
+    container = Container("n", folder, SlotUser(61_002, (44, 109)))
+    command = container_command(CONFIG, container, {})
+    assert _values(command, "--user") == ["61002:61002"]
+    assert _values(command, "--group-add") == ["44", "109"]
 
 
 @pytest.mark.usefixtures("docker_log")

@@ -11,6 +11,7 @@ from .config import AgentConfig
 from .container import require_runtime
 from .control_plane import ControlPlane
 from .gpu import CPU, Gpus, Nvml
+from .isolation import find_isolation
 from .slot import Slot
 from .state import StateFolder
 
@@ -31,6 +32,8 @@ class Agent:
         nvml = Nvml()
         gpus = nvml.find_gpus(os.environ.get("CUDA_VISIBLE_DEVICES"))
         shares = share_out(gpus, config.slots)
+        folders = [self._state.slot(number) for number in range(len(shares))]
+        isolation = find_isolation(config, [config.state_dir, self._state.path, *folders])
         name = self._state.worker_id
         self._slots = [
             Slot(
@@ -40,8 +43,10 @@ class Agent:
                 nvml,
                 share,
                 env,
-                self._state.slot(number),
+                folders[number],
                 lambda: self._events.put("changed"),
+                isolation.of_jobs(number),
+                isolation.of_deployments(number),
             )
             for number, (share, env) in enumerate(shares)
         ]

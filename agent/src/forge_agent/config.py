@@ -76,6 +76,8 @@ class AgentConfig:
     deploy_host: str | None = None
     deploy_ports: tuple[int, int] = (18_000, 18_999)
     deploy_start_timeout_s: float = 600.0
+    slot_users: str = "auto"
+    slot_user_base: int = 61_000
     handlers: Mapping[str, HandlerConfig] = field(default_factory=dict)
     teachers: Mapping[str, Teacher] = field(default_factory=dict)
     s3: S3Config | None = None

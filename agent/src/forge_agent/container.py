@@ -11,6 +11,7 @@ from pathlib import Path
 from .config import HandlerConfig
 from .handler_folder import HandlerFolder
 from .settings import ConfigError
+from .slot_user import SlotUser
 
 _RUNTIMES = ("docker", "podman")
 _DRIVER = Path("/dev/nvidiactl")
@@ -60,6 +61,8 @@ class Container:
 
     name: str
     folder: HandlerFolder
+    user: SlotUser | None = None
+    """By default the agent's own."""
     publish: tuple[str, int] | None = None
     """Address of this machine and port, for the same port inside; nothing else is reached."""
 
@@ -80,7 +83,7 @@ def container_command(
     shown = sorted(name for name in env if name not in hidden)
     return (
         *(runtime, "run", "--rm", "--init", "--name", container.name),
-        *("--user", f"{os.getuid()}:{os.getgid()}"),
+        *_user_flags(container.user),
         *("--cap-drop", "all", "--security-opt", "no-new-privileges"),
         *_limit_flags(config),
         *_network_flags(config, container.publish),
@@ -95,6 +98,13 @@ def container_command(
         config.image,
         *config.command,
     )
+
+
+def _user_flags(user: SlotUser | None) -> tuple[str, ...]:
+    if user is None:
+        return "--user", f"{os.getuid()}:{os.getgid()}"
+    groups = (word for group in user.groups for word in ("--group-add", str(group)))
+    return "--user", f"{user.uid}:{user.uid}", *groups
 
 
 def _gpu_flags(env: Mapping[str, str]) -> tuple[tuple[str, ...], set[str]]:

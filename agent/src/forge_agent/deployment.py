@@ -7,6 +7,7 @@ import logging.handlers
 import threading
 import time
 from collections.abc import Mapping
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from .lease import Lease
 from .leashed import Leashed
 from .log_file import LogFile
 from .masking import Mask
+from .private_file import open_private
+from .slot_user import RunAs
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +38,23 @@ _LOG_BYTES = 10 * 1024 * 1024
 _LINE_BYTES = 64 * 1024
 
 
+class _PrivateLog(logging.handlers.RotatingFileHandler):
+    """Closed to other servers of this slot, which run as the same user."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", opener=open_private)
+
+
 class Deployment:
     """One served model. Its folder holds all that it needs to be served again."""
 
     def __init__(
-        self, config: AgentConfig, folder: Path, env: Mapping[str, str], mask: Mask
+        self,
+        config: AgentConfig,
+        folder: Path,
+        env: Mapping[str, str],
+        mask: Mask,
+        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
     ) -> None:
         self.folder = folder
         self.id = folder.name
@@ -48,6 +63,7 @@ class Deployment:
         self._config = config
         self._env = env
         self._mask = mask
+        self._run_as = run_as
         # No proxy of the environment: the server is on this machine.
         self._client = httpx2.Client(timeout=_LOOK_S, trust_env=False)
         self._stopping = threading.Event()
@@ -107,8 +123,15 @@ class Deployment:
             env["FORGE_DEPLOYMENT_TOKEN"] = str(self._spec["token"])
         if is_contained:
             remove_container(self._container)  # one that an agent that was killed has left
-        self.run_folder.create()
-        process = start_handler(self._handler, self.run_folder, env, self._container, (host, port))
+        self._run_as.prepare(self.folder)
+        process = start_handler(
+            self._handler,
+            self.run_folder,
+            env,
+            self._container,
+            self._run_as.user_for(self._handler),
+            (host, port),
+        )
         self._process = process
         self._pump = threading.Thread(target=self._read_output, args=[process], daemon=True)
         self._pump.start()
@@ -189,9 +212,7 @@ class Deployment:
             logger.warning("deployment %s does not answer", self.id)
 
     def _read_output(self, process: Leashed) -> None:
-        handler = logging.handlers.RotatingFileHandler(
-            self.folder / "server.log", maxBytes=_LOG_BYTES, backupCount=1
-        )
+        handler = _PrivateLog(self.folder / "server.log", maxBytes=_LOG_BYTES, backupCount=1)
         for line in iter(lambda: process.output.readline(_LINE_BYTES), b""):
             if self.job_log:
                 self.job_log.write(line)
@@ -215,8 +236,8 @@ class Deployment:
     def _write_spec(self, spec: dict[str, Any]) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         partial = self._spec_file.with_suffix(".part")
-        partial.touch(mode=0o600)
-        partial.write_text(json.dumps(spec))
+        with open(partial, "w", opener=open_private) as file:
+            json.dump(spec, file)
         partial.replace(self._spec_file)
         self._spec = spec
 

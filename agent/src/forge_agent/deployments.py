@@ -19,6 +19,7 @@ from .lease import Lease
 from .leashed import Ending
 from .log_file import LogFile
 from .masking import Mask
+from .slot_user import RunAs
 from .storage import Storage
 
 logger = logging.getLogger(__name__)
@@ -28,12 +29,19 @@ class Deployments:
     """All deployed models of one slot."""
 
     def __init__(
-        self, config: AgentConfig, folder: Path, env: Mapping[str, str], mask: Mask
+        self,
+        config: AgentConfig,
+        folder: Path,
+        env: Mapping[str, str],
+        mask: Mask,
+        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
     ) -> None:
         self._config = config
         self._folder = folder
         self._mask = mask
         self._env = env
+        self._run_as = run_as
+        run_as.prepare(folder)
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}
         # Held while one is ended: its folder must be gone before it is deployed anew.
@@ -42,7 +50,7 @@ class Deployments:
     def restore(self) -> None:
         """Serves again what was served before the agent ended."""
         for folder in sorted(self._folder.glob("*/")):
-            deployment = Deployment(self._config, folder, self._env, self._mask)
+            deployment = self._deployment(folder)
             if not deployment.is_kept:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue
@@ -50,6 +58,9 @@ class Deployments:
             with self._lock:
                 self._served[deployment.id] = deployment
             deployment.watch()
+
+    def _deployment(self, folder: Path) -> Deployment:
+        return Deployment(self._config, folder, self._env, self._mask, self._run_as)
 
     def folder_for(self, lease: Lease) -> Path:
         """Where a deploy job's inputs lie: they are needed as long as it is served."""
@@ -63,7 +74,7 @@ class Deployments:
         storage: Storage,
     ) -> Outcome:
         """Starts the server of a deploy job, and returns when it is healthy."""
-        deployment = Deployment(self._config, self.folder_for(lease), self._env, self._mask)
+        deployment = self._deployment(self.folder_for(lease))
         host = self._config.deploy_host or _host_towards(self._config.api_url)
         port = _free_port(host, self._config.deploy_ports)
         deployment.prepare(host, port, lease.job.get("serving_token"))

@@ -16,6 +16,7 @@ from .job_files import read_small
 from .job_report import Reports
 from .leashed import Ending, Leashed
 from .sendable import require_sendable, sendable_text
+from .slot_user import SlotUser
 
 EXIT_TRANSIENT = 75
 """A handler's exit code for a failure that another try may mend (EX_TEMPFAIL)."""
@@ -35,18 +36,26 @@ def start_handler(
     folder: HandlerFolder,
     env: Mapping[str, str],
     name: str,
+    user: SlotUser | None = None,
     publish: tuple[str, int] | None = None,
 ) -> Leashed:
     """`name`: of its container, if any; `publish`: host and port to reach that at.
 
-    Raises HandlerFailed where it can't be started.
+    No process of an earlier handler may run in the folder. Raises HandlerFailed if the command
+    can't be started.
     """
+    folder.create(user)
     given = {**job_variables(folder), **env, **config.env}
     command = config.command
-    if config.image:
-        command = container_command(config, Container(name, folder, publish), given)
     try:
-        return Leashed(command, folder.path, {**agent_variables(), **given}, config.memory_gb)
+        if config.image:
+            container = Container(name, folder, user, publish)
+            command = container_command(config, container, given)
+            # The runtime's client runs as the agent, and passes the variables on by name.
+            return Leashed(command, folder.path, agent_variables() | given, config.memory_gb)
+        own = user.variables(folder.temporary) if user else {}
+        variables = agent_variables() | own | given
+        return Leashed(command, folder.path, variables, config.memory_gb, user)
     except OSError as error:
         raise HandlerFailed(f"{command[0]}: {error.strerror}", transient=False) from error
 

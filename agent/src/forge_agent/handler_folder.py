@@ -1,6 +1,8 @@
 """The folder that a handler works in, and what it leaves there."""
 
+import contextlib
 import json
+import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -9,9 +11,10 @@ from pathlib import Path
 
 from .checkpoints import FOLDER as CHECKPOINTS
 from .handler_failed import HandlerFailed
-from .job_files import UnsafeFile, list_files
+from .job_files import UnsafeFile, give, list_files
 from .lease import Lease
 from .log_file import LogFile
+from .slot_user import SlotUser
 from .storage import Storage, upload_all
 
 # The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
@@ -43,18 +46,35 @@ class HandlerFolder:
         self.checkpoints = path / CHECKPOINTS
         self.temporary = path / "tmp"
         self.job_file = path.with_name(f"{path.name}.json")
+        self.resume = path.with_name("resume")
         self.result_file = path / "result.json"
         self.progress_file = path / "progress"
 
     @property
     def readable(self) -> list[Path]:
         """What the agent laid beside it for the handler to read."""
-        beside = [self.path.with_name(name) for name in ("inputs", "resume")]
-        return [self.job_file, *(path for path in beside if path.is_dir())]
+        beside = (self.job_file, self.path.with_name("inputs"), self.resume)
+        return [path for path in beside if path.exists()]
 
-    def create(self) -> None:
+    def create(self, user: SlotUser | None = None) -> None:
+        """Makes what is missing. No process of a handler may run there.
+
+        The user owns what it may write to, and can read the rest.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
         for folder in (self.output, self.checkpoints, self.temporary):
-            folder.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                folder.mkdir()
+                if user:
+                    os.chown(folder, user.uid, user.uid, follow_symlinks=False)
+        if user is None:
+            return
+        for path in (self.path, *self.readable):
+            if path == self.job_file:
+                os.chown(path, os.geteuid(), user.uid)
+                path.chmod(0o640)
+            elif path == self.resume or path.lstat().st_uid != user.uid:
+                give(path, user.uid)
 
     def describe(
         self,

@@ -27,6 +27,7 @@ from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
 from .sendable import sendable_text
+from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
 from .transfer import TransferFailed
 
@@ -52,6 +53,7 @@ class JobRunner:
         env: Mapping[str, str],
         deployments: Deployments,
         mask: Mask,
+        run_as: RunAs = RunAs(),  # noqa: B008 - it can't change
     ) -> None:
         """`env`: further variables for handlers, such as the slot's GPU."""
         self._config = config
@@ -64,6 +66,8 @@ class JobRunner:
         self._reports: Reports | None = None
         # What an agent that was killed left half done is of no use.
         shutil.rmtree(work, ignore_errors=True)
+        self._run_as = run_as
+        run_as.prepare(work)
 
     @property
     def report(self) -> Report:
@@ -77,6 +81,7 @@ class JobRunner:
         started = time.monotonic()
         self._reports = None
         try:
+            self._run_as.prepare(folder)
             report = self._run_logged(lease, folder)
         except Exception as error:
             # A full disk, or a fault of ours: the job is reported, and the worker goes on.
@@ -160,7 +165,6 @@ class JobRunner:
             try:
                 if lease.job_type == "deploy":
                     return self._deployments.deploy(lease, inputs, log, storage)
-                here.create()
                 here.describe(lease, inputs, resume_from, self._teachers(lease))
                 outcome = self._run_handler(lease, here, log)
                 here.upload(storage, log)
@@ -185,7 +189,7 @@ class JobRunner:
         config = handler_for(self._config, lease.job_type)
         reports = self._reports = Reports(here.progress_file)
         name = f"forge-{lease.claim.worker_id}-{lease.job_id}-{lease.attempt}"
-        leashed = start_handler(config, here, self._env, name)
+        leashed = start_handler(config, here, self._env, name, self._run_as.user_for(config))
         lease.on_stop(lambda: leashed.stop(self._config.stop_grace_s))
         limit_s = float(lease.job["timeout_s"]) + _DEADLINE_SLACK_S
         limit_s = min(limit_s, config.timeout_s or limit_s)

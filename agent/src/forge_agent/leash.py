@@ -1,11 +1,14 @@
 """Runs a command so that nothing of it outlives the agent, or the command itself.
 
-    python leash.py <status fd> <memory bytes, 0 for no bound> <command> …
+    python leash.py <status fd> <memory bytes, 0 for no bound> <user> <command> …
 
 It starts the command in a session of its own, and stays beside it. Its standard input is a pipe
 from the agent: `term` and `kill` are passed on to the whole group, and its end means that the agent
 is gone, so the group goes too. What the command leaves running when it ends is ended. Nothing of
 the agent is imported: this must be small, and work while everything else does not.
+
+The user is `-` for that of the agent, else `uid:group,group…` for the command alone: this process
+stays root, so that it can end all of it and is closed to it.
 
 To the status descriptor it writes lines of JSON: {"pid"} first, then {"code", "signal", "reason"}.
 """
@@ -22,6 +25,7 @@ from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_NO_NEW_PRIVS = 38
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _LOOK_S = 0.5
 _END_S = 2.0
@@ -30,13 +34,14 @@ IS_LINUX = sys.platform == "linux"
 
 
 def main() -> int:
-    status_fd, memory_bytes, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
+    status_fd, memory_bytes = int(sys.argv[1]), int(sys.argv[2])
+    user, command = sys.argv[3], sys.argv[4:]
     if IS_LINUX:
         # What the command's children leave behind comes to us, and not to init.
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the agent says what to do by the pipe
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    child = _start(command, status_fd)
+    child = _start(command, status_fd, user)
     _tell(status_fd, {"pid": child})
     status, reason = _watch(child, memory_bytes)
     _end_rest(child)
@@ -51,7 +56,7 @@ def main() -> int:
     return 0
 
 
-def _start(command: list[str], status_fd: int) -> int:
+def _start(command: list[str], status_fd: int, user: str) -> int:
     ours = os.getpid()
     pid = os.fork()
     if pid:
@@ -62,7 +67,10 @@ def _start(command: list[str], status_fd: int) -> int:
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if user != "-":
+            _become(user)
         if IS_LINUX:
+            # After the change of user, which clears it.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != ours:  # gone before we asked
                 os._exit(1)
@@ -70,6 +78,18 @@ def _start(command: list[str], status_fd: int) -> int:
     except OSError as error:
         os.write(2, f"{command[0]} can't be started: {error.strerror}\n".encode())
     os._exit(127)
+
+
+def _become(user: str) -> None:
+    """For good: nothing that the command runs, not even sudo, gives it other rights."""
+    uid, _, groups = user.partition(":")
+    os.fchown(1, int(uid), int(uid))  # to let it open /dev/stdout and /dev/stderr
+    os.setgroups([int(group) for group in groups.split(",") if group])
+    os.setresgid(int(uid), int(uid), int(uid))
+    os.setresuid(int(uid), int(uid), int(uid))
+    os.umask(0o077)
+    if IS_LINUX:
+        ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def _watch(child: int, memory_bytes: int) -> tuple[int, str | None]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from .slot_user import SlotUser
+
 MARKER = "FORGE_JOB_FILE"
 """A variable that only the processes of one try of a job have alike."""
 
@@ -36,11 +38,15 @@ class Leashed:
         cwd: Path,
         env: Mapping[str, str],
         memory_gb: float | None = None,
+        user: SlotUser | None = None,
     ) -> None:
+        """`user`: runs the command; by default the agent's own."""
         status_read, status_write = os.pipe()
         memory_bytes = int((memory_gb or 0) * 1e9)
         # -I and -S: no site packages, no variables of the job's that change how Python starts.
-        leash = [sys.executable, "-I", "-S", str(_LEASH), str(status_write), str(memory_bytes)]
+        run_as = f"{user.uid}:{','.join(map(str, user.groups))}" if user else "-"
+        options = [str(status_write), str(memory_bytes), run_as]
+        leash = [sys.executable, "-I", "-S", str(_LEASH), *options]
         try:
             self._process = subprocess.Popen(
                 [*leash, *command],

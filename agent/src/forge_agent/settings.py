@@ -95,6 +95,20 @@ def _slots(given: object) -> str:
     return text
 
 
+def _slot_users(given: object) -> str:
+    text = str(given).lower()
+    if text not in ("auto", "true", "false"):
+        raise ValueError("must be auto, true or false")
+    return text
+
+
+def _user_id(given: object) -> int:
+    value = _count(given)
+    if not 1000 <= value < 2**31:
+        raise ValueError("must be a user id from 1000 on")
+    return value
+
+
 def _ports(given: object) -> tuple[int, int]:
     first, _, last = _text(given).partition("-")
     if not (first.isdigit() and last.isdigit() and 1 <= int(first) <= int(last) <= 65_535):
@@ -128,6 +142,10 @@ SETTINGS = (
     Setting("deploy_ports", "DEPLOY_PORTS", _ports, "ports for deployed models (18000-18999)"),
     Setting("deploy_start_timeout_s", "DEPLOY_START_TIMEOUT", _seconds,
             "a deployed model must be healthy within (600)"),
+    Setting("slot_users", "SLOT_USERS", _slot_users,
+            "as root: users of their own for jobs; auto (where they can run them), true or false"),
+    Setting("slot_user_base", "SLOT_USER_BASE", _user_id,
+            "the first of these users' ids, two for each slot (61000)"),
     Setting("teacher_base_url", "TEACHER_BASE_URL", _url,
             "OpenAI-compatible endpoint for any teacher's name; its key in TEACHER_API_KEY"),
     Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "a bucket of its own for artifacts"),

@@ -27,6 +27,7 @@ from .job_types import job_types_of
 from .lease import Lease
 from .masking import mask_for
 from .preflight import find_fault
+from .slot_user import RunAs
 from .spool import Spool
 
 logger = logging.getLogger(__name__)
@@ -48,6 +49,8 @@ class Slot:
         env: Mapping[str, str],
         folder: Path,
         on_change: Callable[[], None],
+        jobs_as: RunAs = RunAs(),  # noqa: B008 - it can't change
+        deployments_as: RunAs = RunAs(),  # noqa: B008 - nor can this
     ) -> None:
         """`on_change`: called when `describe` tells something new, or the slot has ended."""
         self.worker_id = worker_id
@@ -58,11 +61,12 @@ class Slot:
         self._nvml = nvml
         self._gpus = gpus
         self._on_change = on_change
+        self._jobs_as = jobs_as
         self._folder = folder
         mask = mask_for(config)
-        self._deployments = Deployments(config, folder / "deployments", env, mask)
+        self._deployments = Deployments(config, folder / "deployments", env, mask, deployments_as)
         self._runner = JobRunner(
-            config, control_plane, folder / "work", gpus, env, self._deployments, mask
+            config, control_plane, folder / "work", gpus, env, self._deployments, mask, jobs_as
         )
         remove_containers(config.handlers, f"forge-{worker_id}-")
         self._spool = Spool(folder)
@@ -113,6 +117,7 @@ class Slot:
             "reason": fault,
             "since": self._since,
             "gpu": self._gpus.name,
+            "job_user": self._jobs_as.bare.uid if self._jobs_as.bare else None,
             "job_id": lease.job_id if lease else None,
             "job_type": lease.job_type if lease else None,
             "deployments": self._deployments.describe(),

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from .private_file import open_private
+
 logger = logging.getLogger(__name__)
 
 
@@ -19,7 +21,7 @@ class Spool:
         """It is on the disk when this returns; a full disk does not keep it from being sent."""
         partial = self._file.with_suffix(".part")
         try:
-            with partial.open("w") as file:
+            with open(partial, "w", opener=open_private) as file:
                 json.dump(result, file)
                 file.flush()
                 os.fsync(file.fileno())

@@ -10,6 +10,7 @@ import uuid
 from pathlib import Path
 from typing import IO, Any
 
+from .private_file import open_private
 from .settings import ConfigError
 
 _WORKER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -47,7 +48,8 @@ class StateFolder:
         """For `forge-agent status`; nothing depends on it."""
         partial = self.path / "status.json.part"
         try:
-            partial.write_text(json.dumps(status, indent=2))
+            with open(partial, "w", opener=open_private) as file:
+                json.dump(status, file, indent=2)
             partial.replace(self.path / "status.json")
         except OSError:
             pass

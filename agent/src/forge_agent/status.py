@@ -40,6 +40,8 @@ def _describe_slot(slot: dict[str, Any]) -> str:
     parts = [f"  {slot['worker_id']} ({slot['gpu']}): {slot['state']} since {_age(slot['since'])}"]
     if slot["job_id"]:
         parts.append(f"{slot['job_type']} {slot['job_id']}")
+    if slot.get("job_user"):
+        parts.append(f"jobs run as user {slot['job_user']}")
     if slot["reason"]:
         parts.append(slot["reason"])
     parts += [

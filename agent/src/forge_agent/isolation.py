@@ -1,0 +1,126 @@
+"""Whether the handlers of this machine run as users of their own, and if not, why."""
+
+import logging
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .config import JOB_TYPES, AgentConfig, HandlerConfig
+from .environment import agent_variables
+from .job_types import handler_for, job_types_of
+from .leashed import Leashed
+from .settings import ConfigError
+from .slot_user import RunAs, SlotUser, gpu_groups
+
+logger = logging.getLogger(__name__)
+
+_PASSES = 0o011
+# Run as the user: checks the folder, the program, and the files that its command names.
+_PROBE = """
+cd "$HOME" && : >probe || exit 1
+program=$1; shift
+test -x "$program" || { echo "$program can't be run"; exit 1; }
+for file; do test -r "$file" || { echo "$file can't be read"; exit 1; }; done
+"""
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What the agent found when it started."""
+
+    first_uid: int | None
+    """None where nothing runs as another user."""
+    is_for_containers_only: bool = False
+    groups: tuple[int, ...] = ()
+
+    def of_jobs(self, slot: int) -> RunAs:
+        return self._run_as(2 * slot)
+
+    def of_deployments(self, slot: int) -> RunAs:
+        """Another user: a deployed model outlives its job, and the next may be another tenant's."""
+        return self._run_as(2 * slot + 1)
+
+    def _run_as(self, offset: int) -> RunAs:
+        if self.first_uid is None:
+            return RunAs()
+        user = SlotUser(self.first_uid + offset, self.groups)
+        return RunAs(None if self.is_for_containers_only else user, user)
+
+
+def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
+    """`folders`: the agent's, outermost first; the users must be able to pass through them.
+
+    Raises ConfigError if SLOT_USERS is true and users of their own can't run the handlers.
+    """
+    is_root = os.geteuid() == 0
+    if config.slot_users == "false" or (config.slot_users == "auto" and not is_root):
+        return Isolation(None)
+    user = SlotUser(config.slot_user_base, gpu_groups())
+    modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
+    for folder, mode in modes.items():
+        folder.chmod(mode | _PASSES)
+    no_users = None if is_root else "the agent does not run as root"
+    no_users = no_users or _try(user, folders[-1], [("/bin/sh", "-c", "exit 0")])
+    why_not = no_users or _try(user, folders[-1], _probes(config))
+    if why_not is None:
+        logger.info("handlers run as users of their own, from %s on", user.uid)
+        return Isolation(user.uid, groups=user.groups)
+    for folder, mode in modes.items():
+        folder.chmod(mode)
+    if config.slot_users == "true":
+        raise ConfigError(f"SLOT_USERS is true, and user {user.uid} can't run jobs: {why_not}")
+    logger.warning(
+        "handlers without a container run as root: they can read the agent's key and other jobs' "
+        "data. User %s can't run them: %s (docs/agent.md, Isolation)",
+        user.uid,
+        why_not,
+    )
+    # A runtime mounts the folders as root, so containers can run as these users all the same.
+    return Isolation(None if no_users else user.uid, True, user.groups)
+
+
+def _try(user: SlotUser, folder: Path, commands: Iterable[tuple[str, ...]]) -> str | None:
+    """Runs the commands as handlers are run. Why the first one failed, or None."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="probe-", dir=folder) as name:
+            os.chown(name, user.uid, user.uid)
+            for command in dict.fromkeys(commands):
+                if failure := _run(command, user, Path(name)):
+                    return failure
+    except OSError as error:
+        return str(error)
+    return None
+
+
+def _probes(config: AgentConfig) -> Iterator[tuple[str, ...]]:
+    """Commands for each handler without a container; each exits with 0 if the handler can run."""
+    for job_type in job_types_of(config) or JOB_TYPES:
+        handler = handler_for(config, job_type)
+        if handler.image:
+            continue
+        program, *words = handler.command
+        # Resolved here: the user would skip folders on PATH that are closed to it.
+        found = shutil.which(program) or program
+        files = [word for word in words if Path(word).is_absolute() and Path(word).is_file()]
+        yield ("/bin/sh", "-c", _PROBE, "probe", found, *files)
+        if handler == _reference(job_type):
+            yield (sys.executable, "-c", "import forge_compute")
+
+
+def _reference(job_type: str) -> HandlerConfig:
+    return HandlerConfig((sys.executable, "-m", "forge_compute", job_type))
+
+
+def _run(command: tuple[str, ...], user: SlotUser, folder: Path) -> str | None:
+    """None if the command exits with 0, else its last line."""
+    leashed = Leashed(command, folder, agent_variables() | user.variables(folder), user=user)
+    with leashed.output as output:
+        text = output.read().decode(errors="replace").strip()
+    ending = leashed.wait()
+    if ending.code == 0:
+        return None
+    return text.splitlines()[-1] if text else f"{command[0]} ended with {ending}"

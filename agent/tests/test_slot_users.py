@@ -1,0 +1,220 @@
+"""Jobs that run as users of their own: what they can't reach, and what still works."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from agent_support import ScriptedServer, handed_job
+from hostile_support import Received, run_hostile
+from slot_user_support import needs_root, open_path
+
+from forge_agent import leash
+from forge_agent.config import AgentConfig, HandlerConfig
+from forge_agent.control_plane import ControlPlane
+from forge_agent.deployment import Deployment
+from forge_agent.handler_failed import HandlerFailed
+from forge_agent.isolation import Isolation
+from forge_agent.job_files import give
+from forge_agent.lease import Lease
+from forge_agent.leashed import Ending, Leashed
+from forge_agent.masking import Mask
+from forge_agent.slot_user import RunAs, SlotUser
+
+__all__ = ["open_path"]
+
+pytestmark = needs_root
+
+PYTHON = "/usr/bin/python3"
+needs_python = pytest.mark.skipif(not Path(PYTHON).exists(), reason=f"needs {PYTHON}")
+SECRET = "the-key-of-the-agent"
+USER = SlotUser(61_002)
+RUN_AS = RunAs(USER, USER)
+
+
+@pytest.fixture
+def received(server: ScriptedServer) -> Received:
+    return Received(server)
+
+
+@needs_python
+def test_a_job_reaches_neither_the_agent_nor_another_slot(
+    control_plane: ControlPlane,
+    received: Received,
+    open_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SERVICE_API_KEY", SECRET)
+    other = open_path / "slot-0" / "work"
+    RunAs(SlotUser(61_000)).prepare(other)
+    (other / "job_2-1").mkdir()
+    (other / "job_2-1" / "model.pt").write_text(SECRET)
+    code = """
+    job_folder = output.parent.parent
+    paths = [f"/proc/{agent}/environ", f"/proc/{os.getppid()}/environ", f"/proc/{agent}/mem"]
+    for path in [*paths, f"{other}/job_2-1/model.pt", job_folder / "log"]:
+        for mode in ("rb", "r+b"):
+            try:
+                open(path, mode).read(1)
+                print("OPEN", mode, path)
+            except OSError: pass
+    for folder in (other, job_folder, job_folder.parent):
+        try: print("LISTED", folder, os.listdir(folder))
+        except OSError: pass
+        try: os.symlink("/", f"{folder}/planted"); print("PLANTED", folder)
+        except OSError: pass
+    for pid in (int(agent), os.getppid()):
+        try: os.kill(pid, 0); print("KILLABLE", pid)
+        except OSError: pass
+    print("tried everything")
+    """
+    given = {"agent": os.getpid(), "other": other}
+    report = run_hostile(control_plane, open_path, code, given, program=PYTHON, run_as=RUN_AS)
+    assert report["status"] == "completed", report
+    assert received.log == b"tried everything\n[forge] uploaded 0 files, 0 bytes\n"
+
+
+@needs_python
+def test_a_hard_link_to_a_file_that_the_job_can_not_read_is_not_sent(
+    control_plane: ControlPlane, received: Received, open_path: Path
+) -> None:
+    (open_path / "key").write_text(SECRET)
+    (open_path / "key").chmod(0o600)
+    code = """
+    try: os.link(key, output / "link")
+    except OSError: sys.exit("this kernel protects hard links")
+    """
+    given = {"key": open_path / "key"}
+    report = run_hostile(control_plane, open_path, code, given, program=PYTHON, run_as=RUN_AS)
+    assert SECRET.encode() not in received.everything
+    assert (report["status"], report["retryable"]) == ("failed", False)
+
+
+@needs_python
+def test_what_a_job_does_works_as_before(
+    control_plane: ControlPlane, received: Received, open_path: Path
+) -> None:
+    root = open_path / "artifacts"
+    (root / "datasets" / "x").mkdir(parents=True)
+    (root / "datasets" / "x" / "raw.jsonl").write_text("a row")
+    config = AgentConfig("http://127.0.0.1:9", "k", local_max_retries=1, artifacts_dir=root)
+    inputs = [{"param": "dataset_id", "value": "x", "uri": "forge://artifacts/datasets/x/"}]
+    code = """
+    if output.parent.name == "try-1":
+        (checkpoints / "step-1").write_text("one")
+        sys.exit(75)
+    print(os.getuid(), os.getgid(), os.getgroups(), os.environ["LOGNAME"])
+    Path("/dev/stdout").write_text("by the device\\n")
+    Path.home().joinpath("cache").write_text("x")
+    rows = Path(job["inputs"]["dataset_id"], "raw.jsonl").read_text()
+    (output / "deep").mkdir()
+    (output / "deep" / "rows").write_text(rows + Path(job["resume_from"]).read_text())
+    result.write_text('{"result": {"ok": true}}')
+    """
+    old_mask = os.umask(0o077)  # as the service's
+    try:
+        report = run_hostile(
+            control_plane, open_path, code, {}, config, program=PYTHON, run_as=RUN_AS, inputs=inputs
+        )
+    finally:
+        os.umask(old_mask)
+    assert report["status"] == "completed", (report, received.log)
+    assert report["result"] == {"ok": True}
+    assert b"61002 61002 [] forge-61002\nby the device\n" in received.log
+    assert (root / "datasets" / "ds_1" / "deep" / "rows").read_text() == "a rowone"
+    assert list((open_path / "work").iterdir()) == []
+
+
+@needs_python
+def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
+    isolation = Isolation(61_000)
+    users = [isolation.of_jobs(n).bare for n in (0, 1)]
+    users += [isolation.of_deployments(n).bare for n in (0, 1)]
+    assert len(set(users)) == 4
+    handlers = {"deploy": HandlerConfig((PYTHON, "-c", "import os; print(os.getuid())"))}
+    config = AgentConfig("http://127.0.0.1:9", "k", handlers=handlers, stop_grace_s=0.1)
+    folder = open_path / "deployments" / "dep_1"
+    deployment = Deployment(config, folder, {}, Mask({}), isolation.of_deployments(1))
+    deployment.prepare("127.0.0.1", 18_000, None)
+    deployment.run_folder.describe(Lease.of(handed_job(job_type="deploy"), "w"), {}, None, {})
+    deployment.start()
+    with pytest.raises(HandlerFailed, match="ended before it was healthy"):
+        deployment.wait_until_healthy()
+    deployment.stop()
+    assert deployment._pump
+    deployment._pump.join()
+    assert (folder / "server.log").read_text() == "61003\n"
+    assert (folder / "server.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_that_the_user_started_is_left(open_path: Path) -> None:
+    script = """
+    trap "" TERM
+    sleep 600 &
+    setsid sh -c 'trap "" TERM; echo $$; sleep 600' &
+    wait
+    """
+    leashed = Leashed(("/bin/sh", "-c", script), open_path, dict(os.environ), user=USER)
+    daemon = int(leashed.output.readline())
+    assert Path(f"/proc/{daemon}").stat().st_uid == USER.uid
+    leashed.stop(grace_s=0)
+    assert leashed.wait() == Ending(None, 9, None)
+    assert not Path(f"/proc/{daemon}").exists()
+
+
+@needs_python
+def test_a_bound_of_memory_holds_for_the_user(open_path: Path) -> None:
+    code = "x = bytearray(b'1') * 300_000_000; import time; time.sleep(600)"
+    leashed = Leashed((PYTHON, "-c", code), open_path, dict(os.environ), 0.2, USER)
+    ending = leashed.wait()
+    assert ending.signal == 9
+    assert "over its bound of 0.20 GB" in str(ending.reason)
+
+
+def test_it_ends_with_its_supervisor_even_where_the_agent_is_gone_too(open_path: Path) -> None:
+    """A change of user clears the parent-death signal, so it must be set after the change."""
+    command = ("/bin/sh", "-c", "echo $$; exec sleep 600")
+    supervisor = subprocess.Popen(
+        [sys.executable, "-I", "-S", str(leash.__file__), "2", "0", f"{USER.uid}:", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=open_path,
+    )
+    assert supervisor.stdout
+    pid = int(supervisor.stdout.readline())
+    supervisor.kill()
+    supervisor.wait()
+    try:
+        _wait_until(lambda: not Path(f"/proc/{pid}").exists() or _is_zombie(pid))
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 9)
+        supervisor.communicate()
+
+
+def test_files_of_several_names_are_not_given(tmp_path: Path) -> None:
+    """One of the names may lie elsewhere, and be the agent's file."""
+    (tmp_path / "agents").write_text(SECRET)
+    (tmp_path / "jobs").mkdir()
+    os.link(tmp_path / "agents", tmp_path / "jobs" / "link")
+    (tmp_path / "jobs" / "to").symlink_to(tmp_path / "agents")
+    (tmp_path / "jobs" / "own").touch()
+    give(tmp_path / "jobs", USER.uid)
+    assert (tmp_path / "agents").stat().st_uid == 0
+    assert (tmp_path / "jobs" / "own").stat().st_uid == USER.uid
+
+
+def _is_zombie(pid: int) -> bool:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
+def _wait_until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
