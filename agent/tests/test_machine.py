@@ -134,6 +134,11 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
     assert "agent config.toml' --slots per-gpu\n" in unit.read_text()
 
 
+def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:
+    assert "\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID " in render_unit({}, "root")
+    assert "\nCapabilityBoundingSet=\n" in render_unit({}, "forge-agent")
+
+
 def test_no_uri_and_no_name_leads_out_of_its_folder(tmp_path: Path) -> None:
     root = tmp_path / "artifacts"
     (root / "datasets").mkdir(parents=True)

@@ -87,7 +87,7 @@ class Deployment:
         return HandlerFolder(self.folder / "run")
 
     def _adopt_job_file(self) -> None:
-        """Agents before 0.3 kept it in the folder that the server may write to."""
+        """Earlier agents kept it in the folder that the server may write to."""
         folder = self.run_folder
         if not folder.job_file.exists():
             with contextlib.suppress(OSError):

@@ -12,6 +12,11 @@ from .settings import ConfigError
 _UNIT_FILE = Path("/etc/systemd/system/forge-agent.service")
 _ENV_FILE = Path("/etc/forge-agent.env")
 
+# Root needs these to run jobs as users of their own, read their files and end their processes.
+_ROOT_CAPABILITIES = (
+    "CAP_SETUID CAP_SETGID CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE"
+)
+
 _UNIT = """\
 [Unit]
 Description=Forge worker agent
@@ -34,7 +39,7 @@ TimeoutStopSec=infinity
 OOMPolicy=continue
 
 NoNewPrivileges=yes
-CapabilityBoundingSet=
+CapabilityBoundingSet={capabilities}
 AmbientCapabilities=
 ProtectSystem=strict
 ProtectHome=read-only
@@ -64,7 +69,10 @@ def render_unit(flags: Mapping[str, object], user: str) -> str:
     for name, value in flags.items():
         if value is not None:
             command += [name, str(value.resolve() if isinstance(value, Path) else value)]
-    return _UNIT.format(command=shlex.join(command), env_file=_ENV_FILE, user=user)
+    capabilities = _ROOT_CAPABILITIES if user == "root" else ""
+    return _UNIT.format(
+        command=shlex.join(command), env_file=_ENV_FILE, user=user, capabilities=capabilities
+    )
 
 
 def install(flags: Mapping[str, object], user: str, *, dry_run: bool) -> int:
