@@ -26,7 +26,8 @@ export async function startTestStack(
 ): Promise<TestStack> {
   const home = mkdtempSync(join(tmpdir(), "forge-test-"));
   const place = await takePlace(own);
-  const env = { ...place.env, ...options.env };
+  // Handlers of tests write to files of their own, which the users of slots could not.
+  const env = { SLOT_USERS: "false", ...place.env, ...options.env };
   const { given } = place;
   const stack = new Stack({ ...options, home, agents: 0, env, say: saySilently, given });
   const end = async (): Promise<void> => {
