@@ -1,7 +1,5 @@
 """State folder, spool, preflight, status and unit: what stays on the machine."""
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,7 +7,6 @@ import pytest
 from forge_agent.agent import share_out
 from forge_agent.config import AgentConfig
 from forge_agent.gpu import CPU, Gpus, Nvml, is_visible
-from forge_agent.install import render_unit
 from forge_agent.preflight import find_fault
 from forge_agent.settings import ConfigError
 from forge_agent.spool import Spool
@@ -120,23 +117,6 @@ def test_status_tells_running_from_not(tmp_path: Path, capsys: pytest.CaptureFix
     del folder
     assert show_status(tmp_path, as_json=False) == 3
     assert "not running: box" in capsys.readouterr().out
-
-
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
-def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
-    unit = tmp_path / "forge-agent.service"
-    unit.write_text(
-        render_unit({"--config": tmp_path / "agent config.toml", "--slots": "per-gpu"}, "root")
-    )
-    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "agent config.toml' --slots per-gpu\n" in unit.read_text()
-
-
-def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:
-    assert "\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID " in render_unit({}, "root")
-    assert "\nCapabilityBoundingSet=\n" in render_unit({}, "forge-agent")
 
 
 def test_no_uri_and_no_name_leads_out_of_its_folder(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from .agent import Agent
 from .config import AgentConfig
 from .control_plane import KeyRefused, Refused
 from .install import install
+from .service_unit import Service
 from .settings import ConfigError, describe_settings
 from .status import show_status
 
@@ -27,7 +28,10 @@ def main() -> int:
                 return show_status(arguments.state_dir, as_json=arguments.json)
             case "install":
                 flags = {"--config": arguments.config, "--slots": arguments.slots}
-                return install(flags, arguments.user, dry_run=arguments.dry_run)
+                service = Service(
+                    arguments.name, arguments.user, arguments.env_file, arguments.state_dir
+                )
+                return install(flags, service, dry_run=arguments.dry_run)
             case _:
                 return _run(arguments)
     except ConfigError as error:
@@ -72,7 +76,16 @@ def _parser() -> argparse.ArgumentParser:
     service = commands.add_parser("install", help="make it a service of systemd")
     for command in (run, service):
         _add_flags(command, default=argparse.SUPPRESS)
-    service.add_argument("--user", default="forge-agent", help="account that it runs as")
+    service.add_argument("--name", default=Service.name, help="of the service (%(default)s)")
+    service.add_argument(
+        "--user", default=Service.user, help="account that it runs as; made where there is none"
+    )
+    service.add_argument(
+        "--env-file", type=Path, help="its variables, which only root need read (/etc/<name>.env)"
+    )
+    service.add_argument(
+        "--state-dir", type=Path, help="folder of its state, and its home (/var/lib/<name>)"
+    )
     service.add_argument("--dry-run", action="store_true", help="show the unit, change nothing")
     return parser
 

@@ -1,83 +1,23 @@
 """`forge-agent install`: the agent as a service of systemd."""
 
 import os
+import pwd
 import shlex
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from .job_files import give
+from .service_unit import Service, render_unit
 from .settings import ConfigError
 
-_UNIT_FILE = Path("/etc/systemd/system/forge-agent.service")
-_ENV_FILE = Path("/etc/forge-agent.env")
-
-# Root needs these to run jobs as users of their own, read their files and end their processes.
-_ROOT_CAPABILITIES = (
-    "CAP_SETUID CAP_SETGID CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE"
-)
-
-_UNIT = """\
-[Unit]
-Description=Forge worker agent
-Wants=network-online.target
-After=network-online.target
-
-[Service]
-ExecStart={command}
-EnvironmentFile=-{env_file}
-User={user}
-StateDirectory=forge-agent
-StateDirectoryMode=0700
-Restart=always
-RestartSec=5
-# 77: its key is refused, and 2: its configuration is wrong. Neither passes by itself.
-RestartPreventExitStatus=77 2
-# SIGTERM drains: a job under way may take its time. `systemctl kill` a second time gives it up.
-KillMode=mixed
-TimeoutStopSec=infinity
-OOMPolicy=continue
-
-NoNewPrivileges=yes
-CapabilityBoundingSet={capabilities}
-AmbientCapabilities=
-ProtectSystem=strict
-ProtectHome=read-only
-PrivateTmp=yes
-ProtectKernelTunables=yes
-ProtectKernelModules=yes
-ProtectKernelLogs=yes
-ProtectControlGroups=yes
-ProtectClock=yes
-ProtectHostname=yes
-RestrictSUIDSGID=yes
-RestrictRealtime=yes
-RestrictNamespaces=yes
-LockPersonality=yes
-SystemCallArchitectures=native
-RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
-UMask=0077
-
-[Install]
-WantedBy=multi-user.target
-"""
+_UNITS = Path("/etc/systemd/system")
 
 
-def render_unit(flags: Mapping[str, object], user: str) -> str:
-    """`flags`: of the command line, as the service should get them; None for one not given."""
-    command = [sys.executable, "-m", "forge_agent"]
-    for name, value in flags.items():
-        if value is not None:
-            command += [name, str(value.resolve() if isinstance(value, Path) else value)]
-    capabilities = _ROOT_CAPABILITIES if user == "root" else ""
-    return _UNIT.format(
-        command=shlex.join(command), env_file=_ENV_FILE, user=user, capabilities=capabilities
-    )
-
-
-def install(flags: Mapping[str, object], user: str, *, dry_run: bool) -> int:
+def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> int:
     """Writes the unit and starts it. Raises ConfigError where this machine or account can't."""
-    unit = render_unit(flags, user)
+    unit = render_unit(flags, service)
     if dry_run:
         print(unit, end="")
         return 0
@@ -85,17 +25,58 @@ def install(flags: Mapping[str, object], user: str, *, dry_run: bool) -> int:
         raise ConfigError("install: this machine does not run systemd")
     if os.geteuid() != 0:
         raise ConfigError("install: only root may write to /etc/systemd/system; use sudo")
-    if subprocess.run(["id", user], capture_output=True, check=False).returncode != 0:
-        _call("useradd", "--system", "--no-create-home", "--shell", "/usr/sbin/nologin", user)
-    if not _ENV_FILE.exists():
-        _ENV_FILE.touch(mode=0o600)
-        _ENV_FILE.write_text("SERVICE_API_URL=\nSERVICE_API_KEY=\n")
-        print(f"fill in {_ENV_FILE}, then: systemctl restart forge-agent")
-    _UNIT_FILE.write_text(unit)
+    account = _account_of(service)
+    _require_reachable(account)
+    if service.state_path:
+        _give_state(service.state_dir, account)
+    if not service.env_file.exists():
+        service.env_file.touch(mode=0o600)
+        service.env_file.write_text("SERVICE_API_URL=\nSERVICE_API_KEY=\n")
+        print(f"fill in {service.env_file}, then: systemctl restart {service.name}")
+    file = _UNITS / service.unit
+    file.write_text(unit)
+    file.chmod(0o644)
     _call("systemctl", "daemon-reload")
-    _call("systemctl", "enable", "--now", "forge-agent")
-    print("forge-agent is a service; see: systemctl status forge-agent")
+    _call("systemctl", "enable", "--now", service.unit)
+    print(f"{service.name} is a service; see: systemctl status {service.name}")
     return 0
+
+
+def _account_of(service: Service) -> pwd.struct_passwd:
+    """The account that the service runs as; makes one without a shell where there is none."""
+    try:
+        return pwd.getpwnam(service.user)
+    except KeyError:
+        flags = ("--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin")
+        _call("useradd", *flags, "--home-dir", str(service.state_dir), service.user)
+        return pwd.getpwnam(service.user)
+
+
+def _require_reachable(account: pwd.struct_passwd) -> None:
+    """Raises ConfigError if the account can't run this Python, or import the agent."""
+    try:
+        subprocess.run(
+            [sys.executable, "-c", "import forge_agent"],
+            user=account.pw_uid,
+            group=account.pw_gid,
+            extra_groups=[],
+            env={},
+            cwd="/",
+            capture_output=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        raise ConfigError(
+            f"install: {account.pw_name} can't run the agent with {sys.executable}; "
+            "install it where every user can read it, such as /opt"
+        ) from None
+
+
+def _give_state(folder: Path, account: pwd.struct_passwd) -> None:
+    """Another account's agent may have used it before."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.stat().st_uid != account.pw_uid:
+        give(folder, account.pw_uid, account.pw_gid)
 
 
 def _call(*command: str) -> None:

@@ -97,18 +97,18 @@ def move_file(root: Path, name: str, target: Path) -> None:
         os.rename(path.name, target, src_dir_fd=folder)
 
 
-def give(root: Path, uid: int) -> None:
+def give(root: Path, uid: int, gid: int | None = None) -> None:
     """Makes a user the owner of a folder and its content. No process of a job may run there.
 
     Links are not followed. Files with several hard links stay as they are: one of the names may lie
-    elsewhere, and be another user's file.
+    elsewhere, and be another user's file. The group is by default the one of the user's number.
     """
     with open_folder(root) as folder:
-        _give(folder, uid)
+        _give(folder, uid, uid if gid is None else gid)
 
 
-def _give(folder: int, uid: int) -> None:
-    os.fchown(folder, uid, uid)
+def _give(folder: int, uid: int, gid: int) -> None:
+    os.fchown(folder, uid, gid)
     os.fchmod(folder, 0o700)
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries]
@@ -117,11 +117,11 @@ def _give(folder: int, uid: int) -> None:
         if stat.S_ISDIR(found.st_mode):
             below = _open(name, _FOLDER, name, folder)
             try:
-                _give(below, uid)
+                _give(below, uid, gid)
             finally:
                 os.close(below)
         elif found.st_nlink == 1:
-            os.chown(name, uid, uid, dir_fd=folder, follow_symlinks=False)
+            os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
 
 
 def _walk(folder: int, where: str, depth: int) -> Iterator[Entry]:

@@ -1,0 +1,125 @@
+"""The systemd unit of the agent. Machines that Forge sets up over SSH get the same one."""
+
+import grp
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .settings import ConfigError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_GPU_GROUPS = ("video", "render")
+
+# Root needs these to run jobs as users of their own, read their files and end their processes.
+_ROOT_CAPABILITIES = (
+    "CAP_SETUID CAP_SETGID CAP_CHOWN CAP_FOWNER CAP_DAC_OVERRIDE CAP_KILL CAP_SYS_PTRACE"
+)
+
+_UNIT = """\
+[Unit]
+Description=Forge worker agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart={command}
+EnvironmentFile=-{env_file}
+User={user}
+SupplementaryGroups={groups}
+{state}
+Restart=always
+RestartSec=5
+# 77: its key is refused, and 2: its configuration is wrong. Neither passes by itself.
+RestartPreventExitStatus=77 2
+# SIGTERM drains: a job under way may take its time. `systemctl kill` a second time gives it up.
+KillMode=mixed
+TimeoutStopSec=infinity
+OOMPolicy=continue
+
+NoNewPrivileges=yes
+CapabilityBoundingSet={capabilities}
+AmbientCapabilities=
+ProtectSystem=strict
+ProtectHome=read-only
+PrivateTmp=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictSUIDSGID=yes
+RestrictRealtime=yes
+RestrictNamespaces=yes
+LockPersonality=yes
+SystemCallArchitectures=native
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+UMask=0077
+
+[Install]
+WantedBy=multi-user.target
+"""
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the service is called, which account it runs as, and where its files are.
+
+    Raises ConfigError for a name that is not one of a unit.
+    """
+
+    name: str = "forge-agent"
+    user: str = "forge-agent"
+    env_path: Path | None = None
+    """By default `/etc/<name>.env`."""
+    state_path: Path | None = None
+    """The agent's state, and its home; by default `/var/lib/<name>`, which systemd makes."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ConfigError(f"install: {self.name!r} can't be the name of a service")
+
+    @property
+    def unit(self) -> str:
+        """In full: a name may end like that of a unit of another kind."""
+        return f"{self.name}.service"
+
+    @property
+    def env_file(self) -> Path:
+        return self.env_path.resolve() if self.env_path else Path(f"/etc/{self.name}.env")
+
+    @property
+    def state_dir(self) -> Path:
+        return self.state_path.resolve() if self.state_path else Path(f"/var/lib/{self.name}")
+
+
+def render_unit(flags: Mapping[str, object], service: Service) -> str:
+    """`flags`: of the command line, as the service should get them; None for one not given."""
+    command = [sys.executable, "-m", "forge_agent"]
+    for name, value in flags.items():
+        if value is not None:
+            command += [name, str(value.resolve() if isinstance(value, Path) else value)]
+    return _UNIT.format(
+        command=shlex.join(command),
+        env_file=service.env_file,
+        user=service.user,
+        groups=" ".join(_groups_of_gpus()),
+        state=_state_settings(service),
+        capabilities=_ROOT_CAPABILITIES if service.user == "root" else "",
+    )
+
+
+def _state_settings(service: Service) -> str:
+    if service.state_path is None:
+        return f"StateDirectory={service.name}\nStateDirectoryMode=0700"
+    folder = service.state_dir
+    return f"Environment=FORGE_AGENT_STATE={folder} HOME={folder}\nReadWritePaths={folder}"
+
+
+def _groups_of_gpus() -> list[str]:
+    """Those that exist here: systemd starts no service with an unknown group."""
+    known = {group.gr_name for group in grp.getgrall()}
+    return [name for name in _GPU_GROUPS if name in known]

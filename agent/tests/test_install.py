@@ -1,0 +1,113 @@
+"""The service of systemd: its unit, its account's rights and its state folder."""
+
+import grp
+import os
+import pwd
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from slot_user_support import needs_root, open_path
+
+from forge_agent import __main__, install
+from forge_agent.service_unit import Service, render_unit
+from forge_agent.settings import ConfigError
+
+__all__ = ["open_path"]
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine where root and video are groups, and render is none."""
+    found = [SimpleNamespace(gr_name=name) for name in ("root", "video")]
+    monkeypatch.setattr(grp, "getgrall", lambda: found)
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+@pytest.mark.parametrize("state", [None, Path("/opt/forge-worker/w/state")])
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, state: Path | None) -> None:
+    unit = tmp_path / "forge-agent.service"
+    flags = {"--config": tmp_path / "agent config.toml", "--slots": "per-gpu"}
+    unit.write_text(render_unit(flags, Service(user="root", state_path=state)))
+    command = ["systemd-analyze", "verify", "--man=no", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "agent config.toml' --slots per-gpu\n" in unit.read_text()
+
+
+def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:
+    assert "\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID " in render_unit({}, Service(user="root"))
+    assert "\nCapabilityBoundingSet=\n" in render_unit({}, Service())
+
+
+@pytest.mark.usefixtures("groups")
+def test_the_unit_has_the_groups_of_gpus_that_exist() -> None:
+    assert "\nSupplementaryGroups=video\n" in render_unit({}, Service())
+
+
+@pytest.mark.usefixtures("groups")
+def test_a_service_by_another_name_differs_in_its_files_only(tmp_path: Path) -> None:
+    own = Service("forge-agent-w", env_path=tmp_path / "env", state_path=tmp_path / "state")
+    usual, other = render_unit({}, Service()).splitlines(), render_unit({}, own).splitlines()
+    assert set(usual) - set(other) == {
+        "EnvironmentFile=-/etc/forge-agent.env",
+        "StateDirectory=forge-agent",
+        "StateDirectoryMode=0700",
+    }
+    assert set(other) - set(usual) == {
+        f"EnvironmentFile=-{tmp_path}/env",
+        f"Environment=FORGE_AGENT_STATE={tmp_path}/state HOME={tmp_path}/state",
+        f"ReadWritePaths={tmp_path}/state",
+    }
+    with pytest.raises(ConfigError, match="can't be the name of a service"):
+        Service("../cron")
+
+
+def test_a_dry_run_shows_the_unit(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--name", "forge-agent-w", "--user", "jobs", "--dry-run"]
+    monkeypatch.setattr(sys, "argv", ["forge-agent", "install", *flags])
+    assert __main__.main() == 0
+    assert capsys.readouterr().out == render_unit({}, Service("forge-agent-w", "jobs"))
+
+
+@needs_root
+def test_an_account_that_cannot_run_the_agent_is_refused(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = open_path / "python"
+    monkeypatch.setattr(sys, "executable", str(program))
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    install._require_reachable(NOBODY)
+    program.write_text("#!/bin/sh\nexit 1\n")
+    with pytest.raises(ConfigError, match="nobody can't run the agent with"):
+        install._require_reachable(NOBODY)
+    program.chmod(0o700)
+    with pytest.raises(ConfigError, match="nobody can't run the agent with"):
+        install._require_reachable(NOBODY)
+
+
+@needs_root
+def test_the_state_of_a_former_agent_is_given_to_the_account(tmp_path: Path) -> None:
+    """Not what its jobs linked there, which may be root's."""
+    (tmp_path / "key").touch()
+    state = tmp_path / "state"
+    (state / "w" / "slot-0").mkdir(parents=True)
+    for name in ("unsent-result.json", "worker-id"):
+        (state / "w" / name).touch()
+    os.link(tmp_path / "key", state / "w" / "hard")
+    (state / "w" / "soft").symlink_to(tmp_path / "key")
+    install._give_state(state, NOBODY)
+    paths = [state, *state.rglob("*")]
+    given = {path.name for path in paths if path.lstat().st_uid == NOBODY.pw_uid}
+    assert given == {"state", "w", "slot-0", "unsent-result.json", "worker-id", "soft"}
+    assert state.stat().st_gid == NOBODY.pw_gid
+    assert (tmp_path / "key").stat().st_uid == 0
+    assert state.stat().st_mode & 0o777 == 0o700
