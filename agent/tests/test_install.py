@@ -96,18 +96,29 @@ def test_an_account_that_cannot_run_the_agent_is_refused(
 
 @needs_root
 def test_the_state_of_a_former_agent_is_given_to_the_account(tmp_path: Path) -> None:
-    """Not what its jobs linked there, which may be root's."""
+    """Not what its jobs linked there, which may be root's, and nothing of anybody else."""
     (tmp_path / "key").touch()
     state = tmp_path / "state"
     (state / "w" / "slot-0").mkdir(parents=True)
-    for name in ("unsent-result.json", "worker-id"):
-        (state / "w" / name).touch()
+    (state / "w" / "slot-0" / "unsent-result.json").touch()
     os.link(tmp_path / "key", state / "w" / "hard")
     (state / "w" / "soft").symlink_to(tmp_path / "key")
+    (state / "other").mkdir()
     install._give_state(state, NOBODY)
     paths = [state, *state.rglob("*")]
     given = {path.name for path in paths if path.lstat().st_uid == NOBODY.pw_uid}
-    assert given == {"state", "w", "slot-0", "unsent-result.json", "worker-id", "soft"}
+    assert given == {"state", "w", "slot-0", "unsent-result.json", "soft"}
     assert state.stat().st_gid == NOBODY.pw_gid
     assert (tmp_path / "key").stat().st_uid == 0
-    assert state.stat().st_mode & 0o777 == 0o700
+
+
+@needs_root
+def test_a_folder_of_other_files_is_not_taken_for_a_state_folder(tmp_path: Path) -> None:
+    install._give_state(tmp_path / "new", NOBODY)
+    assert (tmp_path / "new").stat().st_uid == NOBODY.pw_uid
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "rows").touch()
+    with pytest.raises(ConfigError, match="has other files than an agent's state"):
+        install._give_state(tmp_path / "data", NOBODY)
+    assert (tmp_path / "data").stat().st_uid == 0

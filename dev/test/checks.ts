@@ -58,6 +58,7 @@ export async function lint(): Promise<Tally[]> {
     [".ci/run"],
     ["infra/bootstrap/bootstrap.sh"],
     ["infra/compose/make-secrets.sh"],
+    ["test/support/systemctl.sh"],
   ]);
   return [checks, scripts];
 }

@@ -24,6 +24,8 @@ as_root() {
   fi
 }
 
+ACCOUNT=forge-agent
+
 # A step that a lost connection left behind may still be at work.
 if has flock; then
   exec 9>lock
@@ -37,12 +39,35 @@ set -a
 . ./environment
 set +a
 
+can_be_root() { [ "$(id -u)" = 0 ] || { has sudo && sudo -n true 2>/dev/null; }; }
+
+# The agent is a service under an account of its own if systemd runs here and this user can be root;
+# else a process of this user. The account can't enter the home of this user, so a service is installed
+# outside of it, and runs by a Python of the system.
+if [ -d /run/systemd/system ] && can_be_root; then
+  is_service=true
+  python_path=/usr/local/bin:/usr/bin:/bin
+  case "$(pwd -P)" in
+    "$(cd && pwd -P)"/*) installation=/opt/forge-worker/$WORKER_ID ;;
+    *) installation=$(pwd) ;;
+  esac
+else
+  is_service=false
+  python_path=$PATH
+  installation=$(pwd)
+fi
+python=$installation/venv/bin/python
+
 python_with_venv() {
   for candidate in python3 python3.13 python3.12 python3.11; do
-    if has "$candidate" && "$candidate" -c '
+    found=$(
+      PATH=$python_path
+      command -v "$candidate"
+    ) || continue
+    if "$found" -c '
 import ensurepip, sys, venv
 sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
-      say "$candidate"
+      say "$found"
       return
     fi
   done
@@ -73,6 +98,11 @@ step_script() {
   fi
   say "disk: $(df -Ph . | awk 'NR==2 {print $4}') free"
   say "python: $(python_with_venv || true)"
+  if $is_service; then
+    say "agent: a service of the account $ACCOUNT, in $installation"
+  else
+    say "agent: a process of $(id -un), because there is no systemd, or no root without a password"
+  fi
 }
 
 step_packages() {
@@ -83,7 +113,7 @@ step_packages() {
   has docker || has podman || wanted="$wanted $(package docker.io podman)"
   # shellcheck disable=SC2086
   if [ -n "$wanted" ]; then install_packages $wanted; fi
-  [ -n "$(python_with_venv)" ] || fail "Python 3.11 or newer with venv is needed, and is not to be had here"
+  [ -n "$(python_with_venv)" ] || fail "Python 3.11 or newer with venv is needed in $python_path, and could not be installed"
   has git || fail "git is needed, and could not be installed"
   if [ "$GPU_COUNT" -gt 0 ]; then install_drivers; fi
   say "all system packages are there"
@@ -129,83 +159,92 @@ step_repository() {
 }
 
 step_requirements() {
-  if ! [ -x venv/bin/python ] || ! venv/bin/python -c ''; then
-    rm -rf venv
-    "$(python_with_venv)" -m venv venv
+  if $is_service; then open_installation; fi
+  install_agent
+  if $is_service; then chmod -R go=rX "$installation/venv"; fi
+}
+
+open_installation() {
+  as_root install -d -m 755 -o "$(id -u)" -g "$(id -g)" "$installation"
+  # In a directory that the operator chose; a bootstrap may have made the one above, for its user only.
+  if [ "$installation" = "$(pwd)" ]; then as_root chmod go+x ..; fi
+}
+
+install_agent() {
+  if ! [ -x "$python" ] || ! "$python" -c ''; then
+    rm -rf "$installation/venv"
+    "$(python_with_venv)" -m venv "$installation/venv"
   fi
   handlers=./repository/compute
   # Without a GPU the worker does what needs no PyTorch; its build with CUDA is 3 GB to fetch.
   if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
   wanted="$(git -C repository rev-parse HEAD) $handlers"
-  if [ "$(cat venv/.forge-installed 2>/dev/null)" = "$wanted" ]; then
+  marker=$installation/venv/.forge-installed
+  if [ "$(cat "$marker" 2>/dev/null)" = "$wanted" ]; then
     say "agent and handlers are there"
     return
   fi
-  rm -f venv/.forge-installed
+  rm -f "$marker"
   locks=repository/requirements
   if [ -f $locks/build.txt ] && [ -f $locks/runtime.txt ] && [ -f $locks/train.txt ]; then
     install_locked
   else
-    venv/bin/python -m pip install --disable-pip-version-check "$handlers" ./repository/agent
+    "$python" -m pip install --disable-pip-version-check "$handlers" ./repository/agent
   fi
-  say "$wanted" >venv/.forge-installed
+  say "$wanted" >"$marker"
 }
 
 # Every package by its hash; then our own, built with what is there, so that pip fetches nothing else.
 install_locked() {
-  set -- -r $locks/build.txt -r $locks/runtime.txt
-  case "$handlers" in *train*) set -- "$@" -r $locks/train.txt ;; esac
-  venv/bin/python -m pip install --disable-pip-version-check --require-hashes --no-deps "$@"
-  venv/bin/python -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
+  set -- -r "$locks/build.txt" -r "$locks/runtime.txt"
+  case "$handlers" in *train*) set -- "$@" -r "$locks/train.txt" ;; esac
+  "$python" -m pip install --disable-pip-version-check --require-hashes --no-deps "$@"
+  "$python" -m pip install --disable-pip-version-check --no-deps --no-build-isolation \
     ./repository/compute ./repository/agent
 }
 
 # The key comes by standard input, and is in no process list and no log.
 step_agent() {
   IFS= read -r key || fail "no key came"
-  { cat environment && printf "SERVICE_API_KEY='%s'\n" "$key"; } >agent.env.part
+  { cat environment && printf 'SERVICE_API_KEY="%s"\n' "$key"; } >agent.env.part
   mv agent.env.part agent.env
-  if [ -d /run/systemd/system ] && { [ "$(id -u)" = 0 ] || has sudo; }; then
-    start_by_systemd
+  if $is_service; then
+    start_service
   else
-    start_by_hand
+    stop_process
+    start_process
   fi
 }
 
-start_by_systemd() {
-  unit="forge-agent-$WORKER_ID.service"
-  {
-    say "[Unit]"
-    say "Description=Forge agent $WORKER_ID"
-    say "After=network-online.target"
-    say "Wants=network-online.target"
-    say "[Service]"
-    say "User=$(id -un)"
-    say "WorkingDirectory=$(pwd)"
-    say "ExecStart=/bin/sh $(pwd)/run-agent.sh"
-    say "Restart=on-failure"
-    say "RestartSec=5"
-    # A key that is refused stays so.
-    say "RestartPreventExitStatus=77"
-    say "KillMode=mixed"
-    say "[Install]"
-    say "WantedBy=multi-user.target"
-  } >unit.part
-  write_runner
-  as_root install -m 644 unit.part "/etc/systemd/system/$unit"
-  as_root systemctl daemon-reload
-  as_root systemctl enable --quiet "$unit"
-  as_root systemctl restart "$unit"
+# The unit, and the account, are those of `forge-agent install`.
+start_service() {
+  unit=forge-agent-$WORKER_ID
+  # -B: files of root in the cache of bytecode could not be removed later.
+  help=$("$python" -B -m forge_agent install --help)
+  case $help in *--env-file*) ;; *)
+    fail "the agent of $REPOSITORY_REF is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;
+  esac
+  # By SIGTERM alone, a job under way would be finished first.
+  as_root timeout 10 systemctl stop "$unit.service" 2>/dev/null ||
+    as_root systemctl kill --signal=KILL "$unit.service" 2>/dev/null || true
+  stop_process
+  state=${FORGE_AGENT_STATE:-$installation/state}
+  # Earlier bootstraps kept the state here, and owned by this user.
+  if [ -d state ] && ! [ -e "$state" ]; then as_root mv state "$state"; fi
+  as_root "$python" -B -m forge_agent install --name "$unit" --user "$ACCOUNT" \
+    --env-file "$(pwd)/agent.env" --state-dir "$state"
+  rm -rf run-agent.sh agent.log
+  if [ "$installation" != "$(pwd)" ]; then rm -rf venv; fi
   sleep 3
-  if ! as_root systemctl is-active --quiet "$unit"; then
-    as_root journalctl -u "$unit" -n 20 --no-pager
+  if ! as_root systemctl is-active --quiet "$unit.service"; then
+    as_root journalctl -u "$unit.service" -n 20 --no-pager
     fail "the agent ended right after its start"
   fi
-  say "the agent runs as $unit"
+  say "the agent runs as $unit.service"
 }
 
-start_by_hand() {
-  write_runner
+# One that an earlier bootstrap started.
+stop_process() {
   if [ -f agent.pid ] && old=$(cat agent.pid) && grep -q forge_agent "/proc/$old/cmdline" 2>/dev/null; then
     say "stopping the agent that runs ($old)"
     kill "$old"
@@ -216,6 +255,10 @@ start_by_hand() {
     kill -9 "$old" 2>/dev/null || true
   fi
   rm -f agent.pid
+}
+
+start_process() {
+  write_runner
   nohup setsid sh ./run-agent.sh >>agent.log 2>&1 </dev/null 9>&- &
   sleep 3
   pid=$(cat agent.pid 2>/dev/null || true)
@@ -223,7 +266,7 @@ start_by_hand() {
     tail -n 20 agent.log
     fail "the agent ended right after its start"
   fi
-  say "the agent runs as process $pid (there is no systemd here)"
+  say "the agent runs as process $pid of $(id -un)"
 }
 
 # What the agent said last, for people who wonder why it is not heard.

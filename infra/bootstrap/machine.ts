@@ -50,13 +50,13 @@ export function filesFor(
   const given = Object.entries(environment).map(([name, value]) => [name, show(value)]);
   return {
     "bootstrap.sh": SCRIPT,
-    settings: shellFile({
+    settings: variableFile({
       WORKER_ID: worker.worker_id,
       GPU_COUNT: String(worker.gpu_count),
       REPOSITORY: repository ?? "",
       REPOSITORY_REF: repositoryRef,
     }),
-    environment: shellFile({
+    environment: variableFile({
       ...Object.fromEntries(given),
       SERVICE_API_URL: ctx.config.http.publicUrl ?? "",
       WORKER_ID: worker.worker_id,
@@ -74,10 +74,12 @@ export async function upload(
   onOutput: (text: string) => void,
 ): Promise<void> {
   const directory = shellQuote(directoryOf(ctx, worker));
+  const parent = shellQuote(ctx.config.bootstrap.remoteDir);
   for (const [name, content] of Object.entries(files)) {
     const file = shellQuote(name);
     const command =
-      `umask 077 && mkdir -p ${directory} && cd ${directory} && ` +
+      // The agent's account passes through the parent.
+      `umask 022 && mkdir -p ${parent} && umask 077 && mkdir -p ${directory} && cd ${directory} && ` +
       `cat >${file}.part && mv ${file}.part ${file}`;
     const code = await session.run(command, { stdin: content, onOutput });
     if (code !== 0) throw new Error(`can't write ${name} to the machine`);
@@ -98,8 +100,8 @@ export const commandOf = (
 const directoryOf = (ctx: Context, worker: Described): string =>
   `${ctx.config.bootstrap.remoteDir}/${worker.worker_id}`;
 
-/** A file of variables for a POSIX shell: whatever is in a value stays a value. */
-const shellFile = (variables: Record<string, string>): string =>
+/** A file of variables. A POSIX shell and systemd read the same from double quotes, unlike from single. */
+const variableFile = (variables: Record<string, string>): string =>
   Object.entries(variables)
-    .map(([name, value]) => `${name}=${shellQuote(value)}\n`)
+    .map(([name, value]) => `${name}="${value.replaceAll(/["\\$`]/g, "\\$&")}"\n`)
     .join("");

@@ -85,7 +85,7 @@ test("a plan says what would be run, and does nothing", async () => {
     null,
   ]);
   expect(files["bootstrap.sh"]).toMatch(/^#!\/bin\/sh/);
-  expect(files.environment).toContain(`WORKER_TAGS='it'\\''s; $(id)'\n`);
+  expect(files.environment).toContain('WORKER_TAGS="it\'s; \\$(id)"\n');
   expect(files.environment).not.toContain("not-for-the-log");
   expect((await machine.forge.user.call("GET", `/api/workers/${machine.id}`)).status).toBe(404);
 });
@@ -154,7 +154,7 @@ describe("the story of one machine", () => {
 
   test("no key and no secret is in its logs, in Temporal's histories, or in the server's log", async () => {
     const environment = machine.read("agent.env");
-    const key = /SERVICE_API_KEY='(forge_worker_[^']+)'/.exec(environment)?.[1] ?? "";
+    const key = /SERVICE_API_KEY="(forge_worker_[^"]+)"/.exec(environment)?.[1] ?? "";
     expect(key).not.toBe("");
     const handle = machine.forge.ctx.temporal.workflow.getHandle(bootstrapWorkflowId(machine.id));
     const history = await inspectHistory("bootstrap", handle);
@@ -171,7 +171,7 @@ describe("the story of one machine", () => {
 
   test("its key is for this machine alone, and ends with the key that asked for it", async () => {
     const { forge } = machine;
-    const key = /forge_worker_[^']+/.exec(machine.read("agent.env"))?.[0] ?? "";
+    const key = /forge_worker_[^"]+/.exec(machine.read("agent.env"))?.[0] ?? "";
     const other = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "another-box");
     expect(await other.register()).toMatchObject({
       status: 409,

@@ -25,6 +25,7 @@ def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> 
         raise ConfigError("install: this machine does not run systemd")
     if os.geteuid() != 0:
         raise ConfigError("install: only root may write to /etc/systemd/system; use sudo")
+    os.umask(0o022)  # the account must be able to enter what this makes
     account = _account_of(service)
     _require_reachable(account)
     if service.state_path:
@@ -33,9 +34,7 @@ def install(flags: Mapping[str, object], service: Service, *, dry_run: bool) -> 
         service.env_file.touch(mode=0o600)
         service.env_file.write_text("SERVICE_API_URL=\nSERVICE_API_KEY=\n")
         print(f"fill in {service.env_file}, then: systemctl restart {service.name}")
-    file = _UNITS / service.unit
-    file.write_text(unit)
-    file.chmod(0o644)
+    (_UNITS / service.unit).write_text(unit)
     _call("systemctl", "daemon-reload")
     _call("systemctl", "enable", "--now", service.unit)
     print(f"{service.name} is a service; see: systemctl status {service.name}")
@@ -73,10 +72,20 @@ def _require_reachable(account: pwd.struct_passwd) -> None:
 
 
 def _give_state(folder: Path, account: pwd.struct_passwd) -> None:
-    """Another account's agent may have used it before."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if folder.stat().st_uid != account.pw_uid:
-        give(folder, account.pw_uid, account.pw_gid)
+    """Gives the account what other accounts' agents left there.
+
+    Raises ConfigError for a folder with something else: it must not lose its owner.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    workers = [path.parent for path in folder.glob("*/slot-0")]
+    is_own = folder.stat().st_uid == account.pw_uid
+    if not is_own and not workers and any(folder.iterdir()):
+        raise ConfigError(f"install: {folder} has other files than an agent's state")
+    os.chown(folder, account.pw_uid, account.pw_gid)
+    for worker in workers:
+        if worker.stat().st_uid != account.pw_uid:
+            give(worker, account.pw_uid, account.pw_gid)
 
 
 def _call(*command: str) -> None:
