@@ -20,7 +20,7 @@ export function createDeploymentActivities(ctx: Context) {
      * go of what it does not need, and ends it when nothing serves it any more. Idempotent.
      */
     async lookAfterDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<DeploymentLook> {
-      const deployment = await findDeployment(ctx.pool, deploymentId, null);
+      const deployment = await findDeployment(ctx.pool, deploymentId);
       if (!deployment) throw new Error(`deployment ${deploymentId} is not in the database`);
       if (deployment.status === "stopped") return { isOver: true };
       for (const jobId of await listNeedlessJobs(ctx.pool, deploymentId)) {

@@ -39,7 +39,7 @@ export function createFinalActivities(ctx: Context) {
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
       if (!facts) throw new Error(`attempt ${attempt} of ${jobId} is not ready to be finished`);
       if (facts.status === "completed") return;
-      const prefix = artifactPrefix(facts.job_type, facts.artifact_id);
+      const prefix = artifactPrefix(facts.job_type, facts.storage_id);
       const files = await whileAlive((signal) => gatherFiles(ctx, facts, prefix, signal));
       const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
       const bill = await billJob(ctx, input, sizeBytes);
@@ -50,11 +50,11 @@ export function createFinalActivities(ctx: Context) {
         putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
         fileRecord(ctx, bill),
       ]);
-      const { artifact_id: artifactId, worker_id: workerId } = facts;
-      const made = { jobId, attempt, artifactId, manifest, sizeBytes };
+      const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
+      const made = { jobId, attempt, storageId, manifest, sizeBytes };
       if (facts.job_type !== "deploy") await completeJob(ctx.pool, made);
       else if (await transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))) {
-        ctx.signals.emit("deployment", artifactId);
+        ctx.signals.emit("deployment", storageId);
       }
       const { total_cost_usd } = bill;
       activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
@@ -77,7 +77,7 @@ async function finishPlacement(
   activityLogger(ctx, input).info({ deployment_id: deploymentId }, "placed again");
 }
 
-/** What the winning attempt has left, brought into the artifact's own folder and measured there. */
+/** What the winning attempt has left in the artifact's own folder, measured. */
 async function gatherFiles(
   ctx: Context,
   facts: CompletionFacts,
@@ -104,6 +104,7 @@ async function describe(
   const sources = sourceIdsOf(facts.payload, facts.params, ownStoreOf(ctx.config.store));
   return describeArtifact({
     artifactId: facts.artifact_id,
+    storageId: facts.storage_id,
     jobType: facts.job_type,
     jobId: facts.job_id,
     userId: facts.user_id,

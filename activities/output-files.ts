@@ -6,8 +6,9 @@ import type { CompletionFacts } from "../infra/database/completion";
 import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
 
 /**
- * What an attempt has uploaded lies under the id that was minted for it. A worker that gave its artifact
- * another id gets it moved there, file by file: what is moved already is not found again.
+ * What an attempt has uploaded lies under the id that was minted for it, and stays there. Only a result that
+ * the previous release accepted may have a folder of another name: files are moved there one by one, and
+ * what is moved already is not found again.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {
   if (from === to) return;

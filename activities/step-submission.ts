@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { findNamed } from "../core/artifacts";
 import { InvalidRequest } from "../core/errors";
 import { parseSubmission, type Submission } from "../core/payloads";
 import { resolveStep } from "../core/pipelines/definition";
@@ -111,7 +112,6 @@ export async function findReuseKey(
   if (!isReusable(type)) return null;
   const own = ownStoreOf(config.store);
   const found = await findOwnArtifacts(pool, userId, sourceIdsOf(payload, params, own));
-  const manifests = new Map(found.map(({ artifact_id, manifest }) => [artifact_id, manifest]));
-  const work = workOf(type, payload, params, own, (id) => manifests.get(id));
+  const work = workOf(type, payload, params, own, (id) => findNamed(found, id)?.manifest);
   return work === null ? null : createHash("sha256").update(work).digest("hex");
 }

@@ -203,22 +203,20 @@ async function endingOf(
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }
-  const { artifactId, result } = nameArtifact(given.result, job, attempt);
-  const own = storeUri(artifactPrefix(job.job_type, artifactId));
+  const form = ARTIFACT_FORMS[job.job_type];
+  const { artifactId, storageId, result } = nameArtifact(given.result, job, attempt);
+  const own = storeUri(artifactPrefix(job.job_type, storageId));
   // In our own store an artifact has its own folder, whatever its worker says.
   const uri = /^(forge|file):/i.test(given.artifacts_uri ?? "")
     ? own
     : (given.artifacts_uri ?? own);
-  const form = ARTIFACT_FORMS[job.job_type];
   // Under it lies what another attempt has uploaded, or will.
-  const isForeign =
-    given.result[form.idField] !== undefined &&
-    MINTED_ID.test(artifactId) &&
-    attempt.output_ids[form.idField] !== artifactId;
+  const isForeign = MINTED_ID.test(artifactId) && artifactId !== storageId;
   const reserved =
     !isForeign &&
     (await reserveArtifact(db, {
       artifactId,
+      storageId,
       userId: job.user_id,
       jobId: job.job_id,
       attempt: attempt.attempt,
@@ -234,12 +232,15 @@ async function endingOf(
   return { ...base, outcome: "completed", result, usage, artifactsUri: uri };
 }
 
-/** The artifact's id: the worker's, else the one minted for this attempt, so every result has one. */
+/**
+ * The artifact's id is the one that its worker chose, else the one minted for this attempt, so every result has
+ * one. Its storage id is always the minted one: tenants choose the same ids, and share the store.
+ */
 function nameArtifact(
   result: Record<string, unknown>,
   job: JobRow,
   attempt: AttemptRow,
-): { artifactId: string; result: Record<string, unknown> } {
+): { artifactId: string; storageId: string; result: Record<string, unknown> } {
   const { idField, idPrefix } = ARTIFACT_FORMS[job.job_type];
   const named = result[idField];
   if (named !== undefined && (typeof named !== "string" || !ARTIFACT_ID.test(named))) {
@@ -248,8 +249,9 @@ function nameArtifact(
       `result.${idField}`,
     );
   }
-  const artifactId = named ?? attempt.output_ids[idField] ?? newId(idPrefix);
-  return { artifactId, result: { ...result, [idField]: artifactId } };
+  const storageId = attempt.output_ids[idField] ?? newId(idPrefix);
+  const artifactId = named ?? storageId;
+  return { artifactId, storageId, result: { ...result, [idField]: artifactId } };
 }
 
 function refuseLargeResult(given: JobResult, maxBytes: number): void {

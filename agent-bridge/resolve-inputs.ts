@@ -1,4 +1,4 @@
-import { prefixOfKind } from "../core/artifacts";
+import { findNamed, prefixOfKind } from "../core/artifacts";
 import { storeKeyOf } from "../core/dataset-uri";
 import { isPlainPath } from "../core/plain-path";
 import { idsIn, referencesOf } from "../core/references";
@@ -51,16 +51,16 @@ export async function resolveInputs(ctx: Context, job: Naming, only?: string): P
   );
   const ids = idsIn(references);
   const own = ids.length > 0 ? await findOwnArtifacts(ctx.pool, job.user_id, ids) : [];
-  const deployed = own.filter(({ kind }) => kind === "deployment").map((one) => one.artifact_id);
+  const deployed = own.filter(({ kind }) => kind === "deployment").map((one) => one.storage_id);
   const deployments =
     deployed.length > 0 ? await findOwnDeployments(ctx.pool, job.user_id, deployed) : [];
   const found = await Promise.all(
     references.map(async ({ param, value, artifactId }): Promise<Input | undefined> => {
-      const artifact = own.find(({ artifact_id }) => artifact_id === artifactId);
+      const artifact = findNamed(own, artifactId);
       if (TEACHERS.includes(param)) {
         return teacher(
           { param, value },
-          deployments.find(({ deployment_id }) => deployment_id === artifact?.artifact_id),
+          deployments.find(({ deployment_id }) => deployment_id === artifact?.storage_id),
         );
       }
       const key = storeKeyOf(value, store);
@@ -84,7 +84,8 @@ function teacher(
   deployment: OwnDeployment | undefined,
 ): Input | undefined {
   if (!deployment) return undefined;
-  const { deployment_id: id, status, server } = deployment;
+  const { status, server } = deployment;
+  const id = named.value;
   if (status !== "active") {
     return { ...named, withheld: true, reason: `deployment ${id} is ${status}` };
   }
@@ -94,17 +95,23 @@ function teacher(
 }
 
 /** A URI in our own store: a file, or the folder of an artifact. */
-async function fromStore(ctx: Context, { param, value, key, artifact }: StoreUri): Promise<Input> {
+async function fromStore(ctx: Context, uri: StoreUri): Promise<Input> {
+  const { param, value, artifact } = uri;
+  const key = artifact ? inItsFolder(uri.key, artifact) : uri.key;
   const sizeBytes = await ctx.store.sizeOf(key);
   if (sizeBytes !== undefined) {
     const path = key.split("/").at(-1) ?? key;
     return { param, value, files: [{ path, store: ctx.store, key, sizeBytes, sha256: null }] };
   }
-  const isFolder = artifact && key === prefixOfKind(artifact.kind, artifact.artifact_id);
+  const isFolder = artifact && key === prefixOfKind(artifact.kind, artifact.storage_id);
   return isFolder
     ? { param, value, ...contentOf(ctx, artifact) }
     : { param, value, withheld: true };
 }
+
+/** The id in a URI may be the one that the artifact's worker chose, which no folder has. */
+const inItsFolder = (key: string, { storage_id: folder }: ArtifactRow): string =>
+  key.split("/").with(2, folder).join("/");
 
 interface StoreUri {
   param: string;
@@ -119,7 +126,7 @@ const OTHER_STORES = /^(s3|spaces):\/\//;
 /** The files that an artifact's manifest names; where that has none, where its maker put them. */
 function contentOf(
   { store }: Context,
-  { artifact_id: id, kind, uri, manifest }: ArtifactRow,
+  { storage_id: id, kind, uri, manifest }: ArtifactRow,
 ): Partial<Input> {
   const { files } = manifest;
   // Its maker's word for where it lies counts for stores that are not ours: there the worker's own

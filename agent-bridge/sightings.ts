@@ -18,11 +18,11 @@ export async function compareSightings(ctx: Context, heard: Heard, told: Told): 
   const live = heard.placements ?? [];
   const listed = told.deployments ?? [];
   const toStop = live
-    .filter(({ stopping, deployment_id: id }) => {
+    .filter(({ stopping, served_as: id }) => {
       return stopping && (told.deployments === undefined || listed.includes(id));
     })
-    .map(({ deployment_id: id }) => id);
-  const unknown = listed.filter((id) => !live.some((one) => one.deployment_id === id));
+    .map(({ served_as: id }) => id);
+  const unknown = listed.filter((id) => !live.some((one) => one.served_as === id));
   const strays = unknown.length > 0 ? await listStrays(ctx.pool, heard.worker_id, unknown) : [];
 
   const news = live.flatMap((placement) => {
@@ -38,9 +38,10 @@ export async function compareSightings(ctx: Context, heard: Heard, told: Told): 
 }
 
 /** A worker that never names what it serves is believed as long as it lives. */
-function sight({ deployment_id: id, missing, healthy }: LivePlacement, told: Told): Sighting {
+function sight(placement: LivePlacement, told: Told): Sighting {
+  const { deployment_id: deploymentId, served_as: id, missing, healthy } = placement;
   return {
-    deploymentId: id,
+    deploymentId,
     isListed: told.deployments ? told.deployments.includes(id) : !missing,
     isUnhealthy: told.unhealthy_deployments ? told.unhealthy_deployments.includes(id) : !healthy,
   };

@@ -50,7 +50,7 @@ export class Sweeper implements Part {
     if (this.sweeps++ % SWEEPS_PER_RETENTION === 0) await this.expire();
     await this.each<Buried>(
       (after) => listBuried(pool, afterS, after, BATCH),
-      async ({ artifact_id: id, kind }) => {
+      async ({ storage_id: id, kind }) => {
         await store.removeAll(prefixOfKind(kind, id));
         await noteBytesRemoved(pool, id);
       },
@@ -62,7 +62,7 @@ export class Sweeper implements Part {
         await noteSwept(pool, job.job_id);
       },
     );
-    for (const { artifact_id: id, kind } of await listAbandoned(pool, BATCH)) {
+    for (const { storage_id: id, kind } of await listAbandoned(pool, BATCH)) {
       await store.removeAll(prefixOfKind(kind, id));
       await dropAbandoned(pool, id);
     }
@@ -74,8 +74,8 @@ export class Sweeper implements Part {
     for (const rule of await listTenantRules(pool)) {
       await this.each<Expired>(
         (after) => buryExpired(pool, rule, after, BATCH),
-        async ({ artifact_id: id, is_buried: isBuried }) => {
-          if (isBuried) logger.info({ artifact_id: id }, "artifact expired");
+        async ({ storage_id: id, is_buried: isBuried }) => {
+          if (isBuried) logger.info({ storage_id: id }, "artifact expired");
         },
       );
     }

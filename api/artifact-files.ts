@@ -8,9 +8,11 @@ import { sendObject } from "../infra/http/byte-range";
 import { type Route, route } from "../infra/http/route";
 import { archiveOf } from "../infra/store/archive";
 import { requireArtifact, requireBytes, requireFile } from "./find-artifact";
+import { tenantQuery } from "./tenant-filter";
 
 const BINARY = { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) };
 const GONE = { 410: ["artifact_deleted"] };
+const AMBIGUOUS = { 400: ["ambiguous_id"] };
 
 export function artifactFileRoutes(ctx: Context): Route[] {
   return [
@@ -22,15 +24,16 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       operationId: "listFiles",
       tag: "Artifacts",
       summary: "List an artifact's files",
+      query: z.strictObject(tenantQuery),
       answers: {
         200: {
           description: "the files, with their checksums, as its manifest has them",
           schema: z.object({ files: z.array(manifestFileSchema) }),
         },
       },
-      refusals: { 404: ["artifact_not_found"] },
-      handle: async ({ params, principal }) => ({
-        files: (await requireArtifact(ctx, params, principal)).manifest.files,
+      refusals: { ...AMBIGUOUS, 404: ["artifact_not_found"] },
+      handle: async (call) => ({
+        files: (await requireArtifact(ctx, call)).manifest.files,
       }),
     }),
     route({
@@ -46,6 +49,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         "to the store itself, where that gives addresses: follow it without the API key.",
       query: z.strictObject({
         signed: z.enum(["true", "false"]).default("false").describe("true: redirect, if it can"),
+        ...tenantQuery,
       }),
       headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
       answers: {
@@ -54,13 +58,14 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         307: { description: "where to read it, for a while" },
       },
       refusals: {
+        ...AMBIGUOUS,
         404: ["artifact_not_found", "file_not_found"],
         416: ["range_not_satisfiable"],
         ...GONE,
       },
       async handle(call) {
         const { params, reply, principal, query, headers } = call;
-        const artifact = await requireBytes(ctx, params, principal);
+        const artifact = await requireBytes(ctx, call);
         const file = await findFile(ctx, artifact, params["*"] ?? "");
         if (query.signed === "true" && ctx.store.signDownload && ctx.config.store.signsUrls) {
           return reply.redirect(await ctx.store.signDownload(file.key), 307);
@@ -80,21 +85,24 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       tag: "Artifacts",
       summary: "Download a whole artifact, as a tar stream",
       description: "A folder by the artifact's id, with its files and manifest.json.",
+      query: z.strictObject(tenantQuery),
       answers: {
         200: {
           description: "the archive",
           content: { "application/x-tar": z.string().meta({ contentEncoding: "binary" }) },
         },
       },
-      refusals: { 404: ["artifact_not_found"], ...GONE },
-      async handle({ params, reply, principal, request }) {
-        const artifact = await requireBytes(ctx, params, principal);
-        ctx.parking.park(request, principal, reply);
-        const { artifact_id: id, kind, manifest, created_at: createdAt } = artifact;
+      refusals: { ...AMBIGUOUS, 404: ["artifact_not_found"], ...GONE },
+      async handle(call) {
+        const artifact = await requireBytes(ctx, call);
+        const { reply } = call;
+        ctx.parking.park(call.request, call.principal, reply);
+        const { artifact_id: id, storage_id: storageId, kind, manifest } = artifact;
+        const prefix = prefixOfKind(kind, storageId);
         return reply
           .type("application/x-tar")
           .header("content-disposition", `attachment; filename="${id}.tar"`)
-          .send(archiveOf(ctx.store, { id, prefix: prefixOfKind(kind, id), manifest, createdAt }));
+          .send(archiveOf(ctx.store, { id, prefix, manifest, createdAt: artifact.created_at }));
       },
     }),
   ];
@@ -113,7 +121,7 @@ async function findFile(ctx: Context, artifact: ArtifactRow, path: string): Prom
     const { key, size_bytes: sizeBytes, sha256 } = await requireFile(ctx, artifact, path);
     return { key, sizeBytes, sha256 };
   }
-  const key = `${prefixOfKind(artifact.kind, artifact.artifact_id)}${path}`;
+  const key = `${prefixOfKind(artifact.kind, artifact.storage_id)}${path}`;
   const sizeBytes = await ctx.store.sizeOf(key);
   if (sizeBytes === undefined) throw new NotFound("file", path, "path");
   return { key, sizeBytes };

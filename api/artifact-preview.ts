@@ -8,6 +8,7 @@ import { tableFilesOf } from "../infra/tables/stored-table";
 import { tableFormat } from "../infra/tables/table-format";
 import { Unreadable } from "../infra/tables/unreadable";
 import { requireBytes, requireFile } from "./find-artifact";
+import { tenantQuery } from "./tenant-filter";
 
 const extreme = z
   .union([z.string(), z.number(), z.boolean()])
@@ -57,6 +58,7 @@ const previewQuery = z.strictObject({
     .max(1024)
     .optional()
     .describe("one of the artifact's files; without it, its table"),
+  ...tenantQuery,
 });
 
 export function artifactPreviewRoute(ctx: Context): Route {
@@ -72,19 +74,21 @@ export function artifactPreviewRoute(ctx: Context): Route {
     query: previewQuery,
     answers: { 200: { description: "the preview", schema: previewSchema } },
     refusals: {
+      400: ["ambiguous_id"],
       404: ["artifact_not_found", "file_not_found"],
       410: ["artifact_deleted"],
       422: ["preview_failed", "preview_too_large"],
     },
-    async handle({ params, principal, query, request, reply }) {
-      const artifact = await requireBytes(ctx, params, principal);
+    async handle(call) {
+      const { principal, query, request, reply } = call;
+      const artifact = await requireBytes(ctx, call);
       const file = await requireFile(ctx, artifact, query.path ?? mainTableOf(artifact));
       const format = tableFormat(file.path);
       if (!format) throw new Unreadable("only .parquet, .jsonl and .csv files have a preview");
-      const artifactId = artifact.artifact_id;
+      const { artifact_id: artifactId, storage_id: storageId, user_id: tenant } = artifact;
       const { signal } = ctx.parking.park(request, principal, reply);
       const preview = await Promise.race([
-        ctx.tables.preview({ ...file, tenant: artifact.user_id, artifactId, format }),
+        ctx.tables.preview({ ...file, tenant, storageId, format }),
         end(signal),
       ]);
       return { artifact_id: artifactId, path: file.path, ...preview };

@@ -6,7 +6,7 @@ import type { Context } from "../infra/context";
 import { buryArtifact, listDependents, lockArtifact } from "../infra/database/artifact-deletion";
 import { listArtifacts } from "../infra/database/artifacts";
 import { recordAudit } from "../infra/database/audit";
-import { findStatus } from "../infra/database/deployments";
+import { findDeployment } from "../infra/database/deployments";
 import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
@@ -30,7 +30,8 @@ const artifactsQuery = z.strictObject({
   ...tenantQuery,
 });
 
-const NOT_FOUND = { 404: ["artifact_not_found"] };
+const NOT_FOUND = { 400: ["ambiguous_id"], 404: ["artifact_not_found"] };
+const query = z.strictObject(tenantQuery);
 
 export function artifactRoutes(ctx: Context): Route[] {
   return [
@@ -59,7 +60,7 @@ export function artifactRoutes(ctx: Context): Route[] {
           deleted: query.deleted === "true",
         };
         const rows = await listArtifacts(ctx.pool, viewer, filter, page);
-        return presentPage("artifacts", rows, page, (row) => row.artifact_id, presentArtifact);
+        return presentPage("artifacts", rows, page, (row) => row.storage_id, presentArtifact);
       },
     }),
     route({
@@ -69,10 +70,10 @@ export function artifactRoutes(ctx: Context): Route[] {
       operationId: "getArtifact",
       tag: "Artifacts",
       summary: "Read an artifact's entry in the registry",
+      query,
       answers: { 200: { description: "the artifact", schema: artifactSchema } },
       refusals: NOT_FOUND,
-      handle: async ({ params, principal }) =>
-        presentArtifact(await requireArtifact(ctx, params, principal)),
+      handle: async (call) => presentArtifact(await requireArtifact(ctx, call)),
     }),
     route({
       method: "GET",
@@ -81,10 +82,10 @@ export function artifactRoutes(ctx: Context): Route[] {
       operationId: "getManifest",
       tag: "Artifacts",
       summary: "Read an artifact's manifest",
+      query,
       answers: { 200: { description: "the manifest", schema: manifestSchema } },
       refusals: NOT_FOUND,
-      handle: async ({ params, principal }) =>
-        (await requireArtifact(ctx, params, principal)).manifest,
+      handle: async (call) => (await requireArtifact(ctx, call)).manifest,
     }),
     route({
       method: "DELETE",
@@ -96,33 +97,35 @@ export function artifactRoutes(ctx: Context): Route[] {
       description:
         "Its entry and manifest stay, so that what was made from it can still be explained. Refused while " +
         "something depends on it: what was made from it, a job under way that names it, a live deployment.",
+      query,
       answers: { 200: { description: "the tombstone", schema: artifactSchema } },
       refusals: { ...NOT_FOUND, 409: ["artifact_in_use", "deployment_active"] },
-      async handle({ params, principal, request }) {
-        const { artifact_id: id } = await requireArtifact(ctx, params, principal);
-        await transaction(ctx.pool, (db) => bury(db, id, principal));
-        request.log.info({ artifact_id: id }, "artifact deleted");
-        return presentArtifact(await requireArtifact(ctx, params, principal));
+      async handle(call) {
+        const { artifact_id: id, storage_id: storageId } = await requireArtifact(ctx, call);
+        await transaction(ctx.pool, (db) => bury(db, storageId, call.principal));
+        call.request.log.info({ artifact_id: id, storage_id: storageId }, "artifact deleted");
+        return presentArtifact(await requireArtifact(ctx, call));
       },
     }),
   ];
 }
 
-async function bury(db: Queryable, id: string, principal: Principal): Promise<void> {
-  const artifact = await lockArtifact(db, id);
+async function bury(db: Queryable, storageId: string, principal: Principal): Promise<void> {
+  const artifact = await lockArtifact(db, storageId);
   if (!artifact || artifact.deleted_at !== null) return;
-  const status = artifact.kind === "deployment" ? await findStatus(db, id) : undefined;
-  if (status !== undefined && status !== "stopped") {
-    throw new Conflict("deployment_active", `deployment "${id}" is ${status}; stop it first`);
+  const { artifact_id: id, kind, user_id: userId } = artifact;
+  const deployment = kind === "deployment" ? await findDeployment(db, storageId) : undefined;
+  if (deployment && deployment.status !== "stopped") {
+    const message = `deployment "${id}" is ${deployment.status}; stop it first`;
+    throw new Conflict("deployment_active", message);
   }
-  const dependents = await listDependents(db, id);
+  const dependents = await listDependents(db, storageId);
   if (dependents.length > 0) {
     const named = dependents.map((dependent) => `${dependent.type} ${dependent.id}`).join(", ");
     throw new ForgeError(409, "artifact_in_use", `it is needed by ${named}`, "artifact_id", {
       dependents,
     });
   }
-  await buryArtifact(db, id, principal.keyName);
-  const { user_id: userId } = artifact;
+  await buryArtifact(db, storageId, principal.keyName);
   await recordAudit(db, { userId, action: "artifact_deleted", subject: id, principal });
 }

@@ -74,7 +74,7 @@ export function datasetRoutes(ctx: Context): Route[] {
         const artifactId = newId("ds");
         const prefix = artifactPrefix("generate", artifactId);
         await reserveDataset(ctx.pool, {
-          artifactId,
+          storageId: artifactId,
           userId: call.principal.userId,
           uri: storeUri(prefix),
           createdBy: call.principal.keyName,
@@ -137,7 +137,7 @@ async function register(
       content: { name, sha256: file.sha256 },
       async create(db) {
         const row = await registerDataset(db, {
-          artifactId,
+          storageId: artifactId,
           name,
           sizeBytes: file.sizeBytes,
           manifest,

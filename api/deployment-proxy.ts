@@ -52,6 +52,7 @@ export function deploymentProxyRoutes(ctx: Context): Route[] {
         },
       },
       refusals: {
+        400: ["ambiguous_id"],
         404: ["deployment_not_found"],
         409: ["deployment_stopped"],
         413: ["body_too_large"],
@@ -83,8 +84,8 @@ async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
   const { request, principal, params } = call;
   const rest = restOf(request.raw.url ?? "");
   const deployment = await requireDeployment(ctx, params, viewerOf(principal));
-  const { deployment_id: id, status } = deployment;
-  if (status !== "active") throw deploymentStopped(id, status);
+  const { deployment_id: id, artifact_id: shownId, status } = deployment;
+  if (status !== "active") throw deploymentStopped(shownId, status);
   const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
   const { signal } = ctx.parking.park(request, principal, call.reply);
@@ -118,7 +119,11 @@ async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
     }
   }
   const why = refusal ?? "it has no server that answers right now; it is being placed again";
-  throw new ForgeError(503, "deployment_unavailable", `deployment "${id}" can't be asked: ${why}`);
+  throw new ForgeError(
+    503,
+    "deployment_unavailable",
+    `deployment "${shownId}" can't be asked: ${why}`,
+  );
 }
 
 /** What follows the deployment's own path, as it was sent. No step may lead out of it. */

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { DEPLOYMENT_STATUSES, MAX_REPLICAS } from "../core/deployment-workflow";
-import { Conflict, InvalidRequest, NotFound } from "../core/errors";
+import { Conflict, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
 import {
-  findDeployment,
+  findDeployments,
   listDeployments,
   lockDeployment,
   type ShownDeploymentRow,
@@ -14,8 +14,8 @@ import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
 import { stopDeployment } from "../infra/fleet/stop-deployment";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
-import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { requireOne } from "./one-tenants";
 import {
   deploymentDetailSchema,
   deploymentSchema,
@@ -24,7 +24,8 @@ import {
 } from "./present-deployment";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 
-const NOT_FOUND = { 404: ["deployment_not_found"] };
+const NOT_FOUND = { 400: ["ambiguous_id"], 404: ["deployment_not_found"] };
+const query = z.strictObject(tenantQuery);
 
 const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
 
@@ -74,9 +75,11 @@ export function deploymentRoutes(ctx: Context): Route[] {
       operationId: "getDeployment",
       tag: "Deployments",
       summary: "Read a deployment, and where it was served",
+      query,
       answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
       refusals: NOT_FOUND,
-      handle: async ({ params, principal }) => await detail(ctx, params, viewerOf(principal)),
+      handle: async ({ params, principal, query: { user_id } }) =>
+        await detail(ctx, params, tenantFilter(principal, user_id)),
     }),
     route({
       method: "POST",
@@ -88,16 +91,17 @@ export function deploymentRoutes(ctx: Context): Route[] {
       description:
         "Its bill is closed with the answer. It is `stopping` while a server of it may still run, then " +
         "`stopped`. One that is stopped answers the same.",
+      query,
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: {
         202: { description: "it is stopping", schema: deploymentDetailSchema },
         200: { description: "it is stopped", schema: deploymentDetailSchema },
       },
       refusals: NOT_FOUND,
-      async handle({ params, principal, reply }) {
-        const { deployment_id: id = "" } = params;
-        const viewer = viewerOf(principal);
-        if (!(await stopDeployment(ctx, id, viewer, principal.keyName))) throw unknown(id);
+      async handle({ params, principal, query: { user_id }, reply }) {
+        const viewer = tenantFilter(principal, user_id);
+        const { deployment_id: id } = await requireDeployment(ctx, params, viewer);
+        await stopDeployment(ctx, id, viewer, principal.keyName);
         const stopped = await detail(ctx, params, viewer);
         reply.code(stopped.status === "stopped" ? 200 : 202);
         return stopped;
@@ -113,31 +117,28 @@ export function deploymentRoutes(ctx: Context): Route[] {
       description:
         "At least `min_replicas`, and up to `max_replicas` while workers that fit are idle. With fewer than " +
         "there are, the last ones are stopped.",
+      query,
       body: {
         schema: z.strictObject({ min_replicas: replicas, max_replicas: replicas }),
         examples: { two: { min_replicas: 1, max_replicas: 2 } },
       },
       answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
       refusals: { ...NOT_FOUND, 409: ["deployment_stopped"] },
-      async handle({ params, principal, body }) {
-        const { deployment_id: id = "" } = params;
-        await scale(ctx, id, viewerOf(principal), body);
-        return await detail(ctx, params, viewerOf(principal));
+      async handle({ params, principal, query: { user_id }, body }) {
+        const viewer = tenantFilter(principal, user_id);
+        await scale(ctx, await requireDeployment(ctx, params, viewer), body);
+        return await detail(ctx, params, viewer);
       },
     }),
   ];
 }
-
-const unknown = (id: string): NotFound => new NotFound("deployment", id, "deployment_id");
 
 export async function requireDeployment(
   ctx: Context,
   { deployment_id: id = "" }: Record<string, string>,
   viewer: Viewer,
 ): Promise<ShownDeploymentRow> {
-  const deployment = await findDeployment(ctx.pool, id, viewer);
-  if (!deployment) throw unknown(id);
-  return deployment;
+  return requireOne("deployment", id, await findDeployments(ctx.pool, id, viewer));
 }
 
 export const deploymentStopped = (id: string, status: string): Conflict =>
@@ -153,11 +154,15 @@ interface Wanted {
   max_replicas?: number | undefined;
 }
 
-async function scale(ctx: Context, id: string, viewer: Viewer, wanted: Wanted): Promise<void> {
+async function scale(
+  ctx: Context,
+  { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
+  wanted: Wanted,
+): Promise<void> {
   await transaction(ctx.pool, async (db) => {
     const row = await lockDeployment(db, id);
-    if (!row || (viewer !== null && row.user_id !== viewer)) throw unknown(id);
-    if (row.status !== "active") throw deploymentStopped(id, row.status);
+    if (!row) throw new Error(`deployment ${id} is gone`);
+    if (row.status !== "active") throw deploymentStopped(shownId, row.status);
     const { min_replicas: min = row.min_replicas, max_replicas: max = row.max_replicas } = wanted;
     if (min > max) {
       const message = `"min_replicas" (${min}) is more than "max_replicas" (${max})`;

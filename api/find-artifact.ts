@@ -2,27 +2,31 @@ import { prefixOfKind } from "../core/artifacts";
 import { ForgeError, NotFound } from "../core/errors";
 import type { ManifestFile } from "../core/manifest-schema";
 import type { Context } from "../infra/context";
-import { type ArtifactRow, findArtifact } from "../infra/database/artifacts";
-import { type Principal, viewerOf } from "../infra/http/principal";
+import { type ArtifactRow, findArtifacts } from "../infra/database/artifacts";
+import type { Principal } from "../infra/http/principal";
+import { requireOne } from "./one-tenants";
+import { tenantFilter } from "./tenant-filter";
+
+/** As much of a call as names an artifact. */
+interface Naming {
+  params: Record<string, string>;
+  principal: Principal;
+  query: { user_id?: string | undefined };
+}
 
 /** The artifact that the path names, if its caller may see it; also when it is deleted. */
 export async function requireArtifact(
   ctx: Context,
-  { artifact_id: id = "" }: Record<string, string>,
-  principal: Principal,
+  { params, principal, query }: Naming,
 ): Promise<ArtifactRow> {
-  const artifact = await findArtifact(ctx.pool, id, viewerOf(principal));
-  if (!artifact) throw new NotFound("artifact", id, "artifact_id");
-  return artifact;
+  const { artifact_id: id = "" } = params;
+  const viewer = tenantFilter(principal, query.user_id);
+  return requireOne("artifact", id, await findArtifacts(ctx.pool, id, viewer));
 }
 
 /** The same where its bytes are wanted: @throws 410 when it is deleted. */
-export async function requireBytes(
-  ctx: Context,
-  params: Record<string, string>,
-  principal: Principal,
-): Promise<ArtifactRow> {
-  const artifact = await requireArtifact(ctx, params, principal);
+export async function requireBytes(ctx: Context, named: Naming): Promise<ArtifactRow> {
+  const artifact = await requireArtifact(ctx, named);
   if (artifact.deleted_at === null) return artifact;
   const when = artifact.deleted_at.toISOString();
   const message = `the artifact was deleted at ${when}; its manifest is kept`;
@@ -37,7 +41,7 @@ export async function requireBytes(
  */
 export async function requireFile(
   ctx: Context,
-  { kind, artifact_id: id, manifest }: ArtifactRow,
+  { kind, storage_id: id, manifest }: ArtifactRow,
   path: string,
 ): Promise<ManifestFile & { key: string }> {
   const file = manifest.files.find((known) => known.path === path);

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { findNamed } from "../core/artifacts";
 import { ownedThingIn } from "../core/dataset-uri";
 import { drawLineage, type LineageFacts } from "../core/lineage";
 import type { Context } from "../infra/context";
@@ -6,6 +7,7 @@ import { type LineageArtifact, listLineage, listLineageJobs } from "../infra/dat
 import { type Route, route } from "../infra/http/route";
 import { ownStoreOf } from "../infra/store/open-store";
 import { requireArtifact } from "./find-artifact";
+import { tenantQuery } from "./tenant-filter";
 import { timestamp } from "./timestamp";
 
 /** A graph that is larger is cut, and says so. */
@@ -47,10 +49,11 @@ export function lineageRoute(ctx: Context): Route {
     description:
       "Edges follow the data: artifact → job (`input`), job → artifact (`output`), pipeline → job (`step`). " +
       "An `external` node is what no registry here knows: a base model, a teacher, a URI elsewhere.",
+    query: z.strictObject(tenantQuery),
     answers: { 200: { description: "the graph", schema: lineageSchema } },
-    refusals: { 404: ["artifact_not_found"] },
-    async handle({ params, principal }) {
-      const { artifact_id: id, user_id: userId } = await requireArtifact(ctx, params, principal);
+    refusals: { 400: ["ambiguous_id"], 404: ["artifact_not_found"] },
+    async handle(call) {
+      const { artifact_id: id, user_id: userId } = await requireArtifact(ctx, call);
       const artifacts = await listLineage(ctx.pool, id, userId, MAX_EACH_WAY);
       const jobIds = artifacts.flatMap((artifact) => artifact.source_jobs);
       const jobs = await listLineageJobs(ctx.pool, [...new Set(jobIds)], userId);
@@ -63,7 +66,7 @@ export function lineageRoute(ctx: Context): Route {
           deletedAt: artifact.deleted_at?.toISOString() ?? null,
           sourceArtifacts: artifact.source_artifacts,
           sourceJobs: artifact.source_jobs,
-          externals: externalsOf(ctx, artifact),
+          externals: externalsOf(ctx, artifact, artifacts),
         })),
         jobs: jobs.map((job) => ({
           id: job.job_id,
@@ -83,9 +86,11 @@ export function lineageRoute(ctx: Context): Route {
 function externalsOf(
   ctx: Context,
   { named, source_artifacts: sources }: LineageArtifact,
+  artifacts: LineageArtifact[],
 ): string[] {
   return named.filter((name) => {
     const id = name.includes("://") ? ownedThingIn(name, ownStoreOf(ctx.config.store)) : name;
-    return !(typeof id === "string" && sources.includes(id));
+    const source = findNamed(artifacts, id)?.artifact_id ?? id;
+    return !(typeof source === "string" && sources.includes(source));
   });
 }

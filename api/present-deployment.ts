@@ -62,12 +62,12 @@ export function presentDeployment(row: ShownDeploymentRow, placements: Placement
   const live = placements.filter(({ state }) => state !== "ended");
   const serving = live.filter(({ state }) => state === "serving");
   return {
-    deployment_id: row.deployment_id,
+    deployment_id: row.artifact_id,
     user_id: row.user_id,
     status: row.status,
     checkpoint_id: row.checkpoint_id,
     job_id: row.job_id,
-    url: `/api/deployments/${encodeURIComponent(row.deployment_id)}/v1`,
+    url: `/api/deployments/${encodeURIComponent(row.artifact_id)}/v1`,
     inference_url: (serving.find(({ healthy }) => healthy) ?? serving[0])?.inference_url ?? null,
     scaling: { min_replicas: row.min_replicas, max_replicas: row.max_replicas },
     replicas: live.map((one) => ({

@@ -36,17 +36,27 @@ function form(
   return { type, kind, idField, idPrefix, directory: `artifacts/${directory}` };
 }
 
+/** What an artifact is known by: its tenant's id for it, and the one that its folder has. */
+export interface ArtifactIds {
+  artifact_id: string;
+  storage_id: string;
+}
+
+/** A payload names an artifact by its id, a URI in our store by its folder's: either finds it. */
+export const findNamed = <T extends ArtifactIds>(artifacts: T[], id: unknown): T | undefined =>
+  artifacts.find(({ artifact_id: own, storage_id: folder }) => own === id || folder === id);
+
 /** Store keys are URIs below forge://: the first segment plays the bucket. */
 export const storeUri = (key: string): string => `forge://${key}`;
 
-export const artifactPrefix = (type: JobType, artifactId: string): string =>
-  `${ARTIFACT_FORMS[type].directory}/${artifactId}/`;
+export const artifactPrefix = (type: JobType, storageId: string): string =>
+  `${ARTIFACT_FORMS[type].directory}/${storageId}/`;
 
 /** The same for an artifact of the registry; where a worker says that it is, plays no part. */
-export function prefixOfKind(kind: string, artifactId: string): string {
+export function prefixOfKind(kind: string, storageId: string): string {
   const form = Object.values(ARTIFACT_FORMS).find((known) => known.kind === kind);
   if (!form) throw new Error(`no artifact is of kind ${kind}`);
-  return `${form.directory}/${artifactId}/`;
+  return `${form.directory}/${storageId}/`;
 }
 
 export const billingRecordKey = (userId: string, jobId: string): string =>
@@ -58,5 +68,5 @@ export const MANIFEST_FILE = "manifest.json";
 /** As ids are minted: one that looks so and was not minted for this attempt is somebody else's. */
 export const MINTED_ID = /^(?:ds|ckpt|eval|dep)_[0-9a-hjkmnp-tv-z]{26}$/;
 
-/** Artifact ids become path segments, so they are held to a plain alphabet. */
+/** Artifact ids become segments of URLs, so they are held to a plain alphabet. */
 export const ARTIFACT_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;

@@ -48,6 +48,7 @@ const facts = (
   result: Record<string, unknown>,
 ): ManifestFacts => ({
   artifactId: "ds_1",
+  storageId: "ds_1",
   jobType,
   jobId: "job_1",
   userId: "team",

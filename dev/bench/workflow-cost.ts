@@ -149,6 +149,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
   );
   await reserveArtifact(ctx.pool, {
     artifactId,
+    storageId: artifactId,
     userId: LOCAL_USER,
     jobId,
     attempt: 1,

@@ -5,7 +5,10 @@ import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 export interface ArtifactRow {
+  /** As its tenant knows it; unique within the tenant only. */
   artifact_id: string;
+  /** Made by the server, and unique over all tenants: the key of its row, its folder, its deployment. */
+  storage_id: string;
   user_id: string;
   job_id: string | null;
   artifact_type: ArtifactType;
@@ -24,8 +27,26 @@ export interface ArtifactRow {
   deleted_at: Date | null;
 }
 
+/**
+ * Artifacts with both of their ids, in place of the table: there `artifact_id` is the storage id, and
+ * `given_id` the id that a worker chose, if it chose one.
+ */
+const COLUMNS = `coalesce(given_id, artifact_id) as artifact_id, artifact_id as storage_id, user_id,
+  job_id, attempt, artifact_type, kind, uri, created_by, created_at, source_jobs, source_artifacts,
+  size_bytes, manifest, name, registered_at, deleted_at, shown_bytes`;
+
+export const ARTIFACTS = `(select ${COLUMNS} from artifacts)`;
+
+/**
+ * Those that have one of these ids. A URI in our store names the storage id, so that either will do: no two
+ * artifacts of one tenant share any.
+ */
+export const hasId = (ids: string): string =>
+  `(artifact_id = any(${ids}) or storage_id = any(${ids}))`;
+
 export interface Reservation {
   artifactId: string;
+  storageId: string;
   userId: string;
   jobId: string;
   attempt: number;
@@ -35,13 +56,15 @@ export interface Reservation {
   createdBy: string;
 }
 
-/** Claims an artifact id for a job's winning attempt; false when another job owns it. */
+/** Claims an artifact id for a job's winning attempt; false when another job of its tenant owns it. */
 export async function reserveArtifact(db: Queryable, given: Reservation): Promise<boolean> {
   const inserted = await execute(
     db,
-    `insert into artifacts (artifact_id, user_id, job_id, attempt, artifact_type, kind, uri, created_by)
-     values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (artifact_id) do nothing`,
+    `insert into artifacts (artifact_id, given_id, user_id, job_id, attempt, artifact_type, kind, uri,
+                            created_by)
+     values ($1, nullif($2, $1), $3, $4, $5, $6, $7, $8, $9) on conflict do nothing`,
     [
+      given.storageId,
       given.artifactId,
       given.userId,
       given.jobId,
@@ -55,16 +78,22 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
   return inserted === 1;
 }
 
-export async function findArtifact(
+/** So many tenants at most are named to an admin whose id is several tenants'. */
+export const MAX_OWNERS = 10;
+
+/** At most one of each tenant. */
+export async function findArtifacts(
   db: Queryable,
-  artifactId: string,
+  id: string,
   viewer: Viewer,
-): Promise<ArtifactRow | undefined> {
-  return await maybeOne<ArtifactRow>(
+): Promise<ArtifactRow[]> {
+  return await all<ArtifactRow>(
     db,
-    `select * from artifacts
-     where artifact_id = $1 and registered_at is not null and ($2::text is null or user_id = $2)`,
-    [artifactId, viewer],
+    `select * from ${ARTIFACTS} a
+     where ${hasId("array[$1::text]")} and registered_at is not null
+       and ($2::text is null or user_id = $2)
+     order by user_id limit ${MAX_OWNERS}`,
+    [id, viewer],
   );
 }
 
@@ -101,8 +130,8 @@ export async function listArtifacts(
     .and(filter.deleted ? "true" : "deleted_at is null");
   return await listPage<ArtifactRow>(db, {
     select: "*",
-    from: "artifacts",
-    order: ["created_at", "artifact_id"],
+    from: `${ARTIFACTS} a`,
+    order: ["created_at", "storage_id"],
     where,
     page,
     sizedBy: "shown_bytes",
@@ -116,7 +145,7 @@ export async function listJobArtifacts(
 ): Promise<ArtifactRow[]> {
   return await all<ArtifactRow>(
     db,
-    `select * from artifacts where job_id = $1 and registered_at is not null
+    `select * from ${ARTIFACTS} a where job_id = $1 and registered_at is not null
        and ($2::text is null or user_id = $2) order by artifact_id`,
     [jobId, viewer],
   );
@@ -131,7 +160,8 @@ export async function findSources(
   return await all(
     db,
     `select artifact_id as "artifactId", artifact_type = 'dataset' as "isDataset"
-     from unnest($2::text[]) with ordinality as named (artifact_id, place) join artifacts using (artifact_id)
+     from unnest($2::text[]) with ordinality as named (id, place)
+     join ${ARTIFACTS} a on a.artifact_id = named.id or a.storage_id = named.id
      where user_id = $1 and registered_at is not null
      group by artifact_id, artifact_type order by min(place)`,
     [userId, ids],
@@ -146,9 +176,8 @@ export async function findOwnArtifacts(
 ): Promise<ArtifactRow[]> {
   return await all<ArtifactRow>(
     db,
-    `select * from artifacts
-     where user_id = $1 and artifact_id = any($2) and registered_at is not null
-       and deleted_at is null`,
+    `select * from ${ARTIFACTS} a
+     where user_id = $1 and ${hasId("$2")} and registered_at is not null and deleted_at is null`,
     [userId, ids],
   );
 }
@@ -156,13 +185,13 @@ export async function findOwnArtifacts(
 /** Where an upload goes, before it comes: what its server does not live to end is found again. */
 export async function reserveDataset(
   db: Queryable,
-  given: Pick<Reservation, "artifactId" | "userId" | "uri" | "createdBy">,
+  given: Pick<Reservation, "storageId" | "userId" | "uri" | "createdBy">,
 ): Promise<void> {
   await execute(
     db,
     `insert into artifacts (artifact_id, user_id, artifact_type, kind, uri, created_by)
      values ($1, $2, 'dataset', 'raw_dataset', $3, $4)`,
-    [given.artifactId, given.userId, given.uri, given.createdBy],
+    [given.storageId, given.userId, given.uri, given.createdBy],
   );
 }
 
@@ -173,10 +202,10 @@ const ABANDONED_AFTER = "7 days";
 export async function listAbandoned(
   db: Queryable,
   limit: number,
-): Promise<Pick<ArtifactRow, "artifact_id" | "kind">[]> {
+): Promise<Pick<ArtifactRow, "storage_id" | "kind">[]> {
   return await all(
     db,
-    `select artifact_id, kind from artifacts
+    `select artifact_id as storage_id, kind from artifacts
      where registered_at is null and job_id is null and created_at < now() - interval '${ABANDONED_AFTER}'
      limit $1`,
     [limit],
@@ -184,16 +213,16 @@ export async function listAbandoned(
 }
 
 /** Forgets an upload that was given up; one that was registered meanwhile stays. */
-export async function dropAbandoned(db: Queryable, artifactId: string): Promise<void> {
+export async function dropAbandoned(db: Queryable, storageId: string): Promise<void> {
   await execute(
     db,
     "delete from artifacts where artifact_id = $1 and registered_at is null and job_id is null",
-    [artifactId],
+    [storageId],
   );
 }
 
 export interface UploadedDataset {
-  artifactId: string;
+  storageId: string;
   name: string | null;
   sizeBytes: number;
   manifest: Manifest;
@@ -206,9 +235,9 @@ export async function registerDataset(db: Queryable, given: UploadedDataset): Pr
     `update artifacts set created_at = ($3::jsonb->>'created_at')::timestamptz, size_bytes = $2,
             manifest = $3, registered_at = now(), name = $4
      where artifact_id = $1 and registered_at is null
-     returning *`,
-    [given.artifactId, given.sizeBytes, given.manifest, given.name],
+     returning ${COLUMNS}`,
+    [given.storageId, given.sizeBytes, given.manifest, given.name],
   );
-  if (!row) throw new Error(`the upload ${given.artifactId} is not reserved`);
+  if (!row) throw new Error(`the upload ${given.storageId} is not reserved`);
   return row;
 }

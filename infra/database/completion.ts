@@ -2,6 +2,7 @@ import type { ReportedUsage } from "../../core/billing/usage";
 import type { JobType } from "../../core/job-types";
 import type { Manifest } from "../../core/manifest-schema";
 import type { JobStatus } from "../../core/states";
+import { ARTIFACTS } from "./artifacts";
 import { insertDeployment, lockDeployment, noteServed } from "./deployments";
 import { insertPlacement, servePlacement } from "./placements";
 import { maybeOne, type Queryable } from "./pool";
@@ -26,6 +27,8 @@ export interface CompletionFacts {
   usage: ReportedUsage;
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
+  /** Of its folder, its row and its deployment. */
+  storage_id: string;
   /** Ids minted for this attempt's artifacts, by the result's field. */
   output_ids: Record<string, string>;
 }
@@ -40,8 +43,8 @@ export async function findCompletionFacts(
     db,
     `select j.job_id, j.user_id, j.job_type, j.status, j.created_by, j.payload, j.params, j.notes,
             j.pipeline_id, j.pipeline_step, a.attempt, a.worker_id, a.ended_at, a.result, a.usage,
-            a.metrics as worker_metrics, a.output_ids, r.artifact_id
-     from jobs j join attempts a using (job_id) join artifacts r using (job_id)
+            a.metrics as worker_metrics, a.output_ids, r.artifact_id, r.storage_id
+     from jobs j join attempts a using (job_id) join ${ARTIFACTS} r using (job_id)
      where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed'`,
     [jobId, attempt],
   );
@@ -51,7 +54,7 @@ export async function findCompletionFacts(
 export interface Made {
   jobId: string;
   attempt: number;
-  artifactId: string;
+  storageId: string;
   manifest: Manifest;
   sizeBytes: number;
 }
@@ -62,7 +65,7 @@ export interface Made {
  */
 export async function completeJob(
   db: Queryable,
-  { jobId, attempt, artifactId, manifest, sizeBytes }: Made,
+  { jobId, attempt, storageId, manifest, sizeBytes }: Made,
 ): Promise<boolean> {
   const row = await maybeOne(
     db,
@@ -82,7 +85,7 @@ export async function completeJob(
      from completed
      where r.artifact_id = $3 and r.job_id = completed.job_id
      returning r.artifact_id`,
-    [jobId, attempt, artifactId, manifest, sizeBytes],
+    [jobId, attempt, storageId, manifest, sizeBytes],
   );
   return row !== undefined;
 }
@@ -92,7 +95,7 @@ export async function completeDeployJob(
   db: Queryable,
   made: Made & { workerId: string },
 ): Promise<boolean> {
-  const { jobId, attempt, artifactId: deploymentId } = made;
+  const { jobId, attempt, storageId: deploymentId } = made;
   if (!(await completeJob(db, made))) return false;
   await lockWorker(db, made.workerId);
   await insertDeployment(db, deploymentId, jobId, attempt);

@@ -1,5 +1,6 @@
 import type { LivedUntil } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployment-workflow";
+import { ARTIFACTS, hasId, MAX_OWNERS } from "./artifacts";
 import type { BillingRow } from "./billing-records";
 import { LIFETIME_DAYS, livedByMonth } from "./lifetime";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
@@ -11,6 +12,7 @@ import type { Viewer } from "./viewer";
  * attempt, worker, deployment, placement.
  */
 export interface DeploymentRow {
+  /** Its artifact's storage id. */
   deployment_id: string;
   user_id: string;
   job_id: string;
@@ -32,26 +34,33 @@ export interface DeploymentRow {
 
 /** A deployment as people see it, with what its bill is computed from. */
 export interface ShownDeploymentRow extends DeploymentRow {
+  /** Its id as its tenant knows it. */
+  artifact_id: string;
+  storage_id: string;
   lifetime_days: number;
   /** What its cost is computed from. */
   bill: Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card">;
 }
 
-const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days,
+const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storage_id,
+  (select r.artifact_id from ${ARTIFACTS} r where r.storage_id = d.deployment_id) as artifact_id,
   (select jsonb_build_object('metrics', b.metrics, 'gpu_tokens', b.gpu_tokens, 'attempts', b.attempts,
                              'rate_card', b.rate_card)
    from billing_records b where b.job_id = d.job_id) as bill`;
 
-export async function findDeployment(
+/** At most one of each tenant. */
+export async function findDeployments(
   db: Queryable,
-  deploymentId: string,
+  id: string,
   viewer: Viewer,
-): Promise<ShownDeploymentRow | undefined> {
-  return await maybeOne<ShownDeploymentRow>(
+): Promise<ShownDeploymentRow[]> {
+  return await all<ShownDeploymentRow>(
     db,
     `select ${SHOWN} from deployments d
-     where d.deployment_id = $1 and ($2::text is null or d.user_id = $2)`,
-    [deploymentId, viewer],
+     where d.deployment_id in (select storage_id from ${ARTIFACTS} r where ${hasId("array[$1::text]")})
+       and ($2::text is null or d.user_id = $2)
+     order by d.user_id limit ${MAX_OWNERS}`,
+    [id, viewer],
   );
 }
 
@@ -217,15 +226,11 @@ export async function findOwnDeployments(
   );
 }
 
-/** A deployment's status; undefined where it is none. */
-export async function findStatus(
+export async function findDeployment(
   db: Queryable,
   deploymentId: string,
-): Promise<DeploymentStatus | undefined> {
-  const row = await maybeOne<{ status: DeploymentStatus }>(
-    db,
-    "select status from deployments where deployment_id = $1",
-    [deploymentId],
-  );
-  return row?.status;
+): Promise<DeploymentRow | undefined> {
+  return await maybeOne<DeploymentRow>(db, "select * from deployments where deployment_id = $1", [
+    deploymentId,
+  ]);
 }

@@ -32,6 +32,8 @@ export interface Heard {
 
 export interface LivePlacement {
   deployment_id: string;
+  /** The id by which its worker knows the deployment. */
+  served_as: string;
   stopping: boolean;
   missing: boolean;
   healthy: boolean;
@@ -86,7 +88,8 @@ export async function recordHeartbeats(
      select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
             a.cancel_by is not null as held_cancelled,
             (select json_agg(json_build_object(
-               'deployment_id', p.deployment_id, 'stopping', p.state = 'stopping',
+               'deployment_id', p.deployment_id,
+               'served_as', coalesce(p.served_as, p.deployment_id), 'stopping', p.state = 'stopping',
                'missing', p.missing_since is not null, 'healthy', p.healthy,
                'is_due', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
                       or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))

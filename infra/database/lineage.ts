@@ -1,9 +1,10 @@
-import type { ArtifactRow } from "./artifacts";
+import { ARTIFACTS, type ArtifactRow } from "./artifacts";
 import { all, type Queryable } from "./pool";
 
 export type LineageArtifact = Pick<
   ArtifactRow,
   | "artifact_id"
+  | "storage_id"
   | "artifact_type"
   | "kind"
   | "name"
@@ -32,20 +33,20 @@ export async function listLineage(
      up (artifact_id) as (
        select $1::text
        union
-       select source from up join artifacts a on a.artifact_id = up.artifact_id and a.user_id = $2
+       select source from up join ${ARTIFACTS} a on a.artifact_id = up.artifact_id and a.user_id = $2
        cross join unnest(a.source_artifacts) as source),
      down (artifact_id) as (
        select $1::text
        union
-       select a.artifact_id from down join artifacts a
+       select a.artifact_id from down join ${ARTIFACTS} a
          on a.source_artifacts @> array[down.artifact_id] and a.user_id = $2
         and a.registered_at is not null)
-     select artifact_id, artifact_type, kind, name, created_at, deleted_at, source_artifacts,
+     select artifact_id, storage_id, artifact_type, kind, name, created_at, deleted_at, source_artifacts,
             source_jobs,
             array_remove(array[manifest->>'dataset_used', manifest->>'base_model',
               manifest->'job_params'->>'teacher', manifest->'job_params'->>'benchmark',
               manifest->'job_params'->>'judge'], null) as named
-     from artifacts
+     from ${ARTIFACTS} a
      where user_id = $2 and registered_at is not null and artifact_id in (
        (select artifact_id from up limit $3) union (select artifact_id from down limit $3))
      order by created_at, artifact_id`,

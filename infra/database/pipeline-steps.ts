@@ -2,6 +2,7 @@ import type { Submission } from "../../core/payloads";
 import type { Verdict } from "../../core/pipelines/gate";
 import type { PipelineStep, StepStatus } from "../../core/pipelines/step";
 import type { JobStatus } from "../../core/states";
+import { ARTIFACTS } from "./artifacts";
 import type { JobWarning } from "./jobs";
 import { all, maybeOne, type Queryable } from "./pool";
 
@@ -150,7 +151,7 @@ export async function listReusedBefore(
        union
        select unnest(s.needs) from needed join pipeline_steps s using (name) where s.pipeline_id = $1)
      select s.name as step, s.job_id, a.artifact_id
-     from needed join pipeline_steps s using (name) join artifacts a using (job_id)
+     from needed join pipeline_steps s using (name) join ${ARTIFACTS} a using (job_id)
      where s.pipeline_id = $1 and s.reused order by s.position`,
     [pipelineId, name],
   );

@@ -58,6 +58,7 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
     `with made as (
        select p.deployment_id, p.placement, a.worker_id, a.result->>'inference_url' as url, a.ended_at,
               a.serving_token,
+              case when p.placement = 1 then a.result->>'deployment_id' end as served_as,
               w.status <> 'dead' and w.decommissioned_at is null as lives,
               d.status = 'active' and d.max_replicas > (
                 select count(*) from placements o
@@ -68,6 +69,7 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
        where p.job_id = $1 and p.state = 'starting')
      update placements p set worker_id = made.worker_id, inference_url = made.url,
             token = made.serving_token,
+            served_as = made.served_as,
             serving_at = made.ended_at,
             state = case when not lives then 'ended' when is_wanted then 'serving' else 'stopping' end,
             outcome = case when not lives then 'worker_lost' end,
@@ -243,8 +245,8 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
 }
 
 /**
- * Of the deployments that a worker serves, and that are none of its placements, those that it should not:
- * no attempt which it runs, or whose result is being worked in, is about to become one.
+ * Of the deployments that a worker serves by these ids, and that are none of its placements, those that it
+ * should not: no attempt which it runs, or whose result is being worked in, is about to become one.
  */
 export async function listStrays(
   db: Queryable,
@@ -256,14 +258,14 @@ export async function listStrays(
     `select id from unnest($2::text[]) as served (id)
      where not exists (
        select from placements p
-       where p.worker_id = $1 and p.deployment_id = id and p.state = 'serving')
+       where p.worker_id = $1 and coalesce(p.served_as, p.deployment_id) = id and p.state = 'serving')
      and not exists (
        select from attempts a join jobs j using (job_id)
        where a.worker_id = $1 and j.status not in ('completed', 'failed')
          and (a.state = 'running' or a.outcome = 'completed')
          and (a.output_ids->>'deployment_id' = id or exists (
            select from artifacts r
-           where r.artifact_id = id and r.job_id = a.job_id and r.attempt = a.attempt)))`,
+           where coalesce(r.given_id, r.artifact_id) = id and r.job_id = a.job_id and r.attempt = a.attempt)))`,
     [workerId, deploymentIds],
   );
   return rows.map((row) => row.id);

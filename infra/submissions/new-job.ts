@@ -1,4 +1,4 @@
-import { ARTIFACT_FORMS } from "../../core/artifacts";
+import { ARTIFACT_FORMS, findNamed } from "../../core/artifacts";
 import type { RateCard } from "../../core/billing/rate-card";
 import { checkDatasetUri } from "../../core/dataset-uri";
 import { NotFound } from "../../core/errors";
@@ -77,8 +77,7 @@ export async function checkNames(
   if (named.length === 0) return [];
   const ids = named.map(({ id }) => id);
   const artifacts = await findOwnArtifacts(ctx.pool, userId, ids);
-  const own = artifacts.map(({ artifact_id }) => artifact_id);
-  const unresolved = named.filter(({ id }) => !own.includes(id));
+  const unresolved = named.filter(({ id }) => !findNamed(artifacts, id));
   const [first] = unresolved;
   if (first && ctx.config.jobs.strictReferences) {
     throw new NotFound(first.thing, first.id, first.param);

@@ -47,13 +47,13 @@ function elsewhere(store: LocalStore): ObjectStore {
   });
 }
 
-function fileOf(artifactId: string, text: string): PreviewedTable {
+function fileOf(storageId: string, text: string): PreviewedTable {
   return {
     tenant: "t",
-    artifactId,
+    storageId,
     path: "raw.csv",
     format: "csv",
-    key: `${artifactId}/raw.csv`,
+    key: `${storageId}/raw.csv`,
     size_bytes: text.length,
     sha256: createHash("sha256").update(text).digest("hex"),
   };
@@ -91,7 +91,7 @@ test("a tenant may have so many previews waiting, and holds up no other's", asyn
   const ids = Array.from({ length: 12 }, (_, n) => `file-${n}`);
   for (const id of ids) await store.put(`${id}/raw.csv`, Buffer.from("text"));
   const asked = ids.map((id) => of.preview(fileOf(id, "text")));
-  const other = of.preview({ ...fileOf("file-0", "text"), artifactId: "x", tenant: "other" });
+  const other = of.preview({ ...fileOf("file-0", "text"), storageId: "x", tenant: "other" });
   expect((await other).rows).toEqual([{ text: "text", count: 3 }]);
   const outcomes = await Promise.allSettled(asked);
   const refused = outcomes.filter(({ status }) => status === "rejected");

@@ -35,7 +35,7 @@ export interface StoredTable extends SpooledFile {
 }
 
 export interface PreviewedTable extends StoredTable {
-  artifactId: string;
+  storageId: string;
   path: string;
 }
 
@@ -96,7 +96,7 @@ export class Tables implements Part {
    * the server stops.
    */
   async preview(table: PreviewedTable): Promise<TablePreview> {
-    const key = JSON.stringify([table.artifactId, table.path, table.sha256]);
+    const key = JSON.stringify([table.storageId, table.path, table.sha256]);
     const known = this.answers.get(key);
     if (known !== undefined) return JSON.parse(known);
     const answer = await this.underWay.do(key, async () => {

@@ -141,6 +141,7 @@ async function begin(workerId: string): Promise<string> {
   await run(jobId, workerId);
   await reserveArtifact(pool, {
     artifactId,
+    storageId: artifactId,
     userId: USER,
     jobId,
     attempt: 1,
@@ -153,7 +154,7 @@ async function begin(workerId: string): Promise<string> {
   const facts = await findCompletionFacts(pool, jobId, 1);
   if (!facts) throw new Error("nothing to complete");
   const manifest = { source_jobs: [], source_artifacts: [], created_at: facts.ended_at } as never;
-  const made = { jobId, attempt: 1, artifactId, manifest, sizeBytes: 0, workerId };
+  const made = { jobId, attempt: 1, storageId: artifactId, manifest, sizeBytes: 0, workerId };
   expect(await transaction(pool, (db) => completeDeployJob(db, made))).toBe(true);
   return artifactId;
 }

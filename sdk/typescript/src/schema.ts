@@ -1520,15 +1520,27 @@ export interface Operations {
     };
   };
   getArtifact: {
+    query: {
+      user_id?: string;
+    };
     answer: Artifact;
   };
   deleteArtifact: {
+    query: {
+      user_id?: string;
+    };
     answer: Artifact;
   };
   getManifest: {
+    query: {
+      user_id?: string;
+    };
     answer: Manifest;
   };
   listFiles: {
+    query: {
+      user_id?: string;
+    };
     answer: {
       files: ArtifactFile[];
     };
@@ -1536,15 +1548,25 @@ export interface Operations {
   getFile: {
     query: {
       signed?: "true" | "false" | (string & {});
+      user_id?: string;
+    };
+  };
+  getArchive: {
+    query: {
+      user_id?: string;
     };
   };
   previewArtifact: {
     query: {
       path?: string;
+      user_id?: string;
     };
     answer: TablePreview;
   };
   getLineage: {
+    query: {
+      user_id?: string;
+    };
     answer: Lineage;
   };
   getStorage: {
@@ -1593,9 +1615,15 @@ export interface Operations {
     };
   };
   getDeployment: {
+    query: {
+      user_id?: string;
+    };
     answer: DeploymentDetail;
   };
   scaleDeployment: {
+    query: {
+      user_id?: string;
+    };
     body: {
       min_replicas?: number;
       max_replicas?: number;
@@ -1603,6 +1631,9 @@ export interface Operations {
     answer: DeploymentDetail;
   };
   stopDeployment: {
+    query: {
+      user_id?: string;
+    };
     body: Record<string, unknown>;
     answer: DeploymentDetail;
   };

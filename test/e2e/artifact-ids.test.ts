@@ -1,0 +1,369 @@
+import { MINTED_ID } from "../../core/artifacts";
+import type { ApiClient, Job } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { execute, maybeOne } from "../../infra/database/pool";
+import { type Artifact, artifactOf, download, type Lineage, sha256 } from "../support/artifacts";
+import { type Deployment, read, serving, until } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { ModelServer } from "../support/model-server";
+import { withoutDatasets } from "../support/store";
+import { createTenant } from "../support/tenants";
+import type { TestWorker } from "../support/test-worker";
+
+/**
+ * A worker may name what it makes, so two tenants' workers may choose the same id. Neither may keep the
+ * other from its id, learn that the other has it, or reach what lies under it.
+ */
+let forge: Forge;
+let alice: Owner;
+let bob: Owner;
+
+interface Owner {
+  userId: string;
+  user: ApiClient;
+  worker: TestWorker;
+}
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_SWEEP_INTERVAL_S: "1", FORGE_SWEEP_AFTER_S: "1" });
+  [alice, bob] = [await owner("alice"), await owner("bob")];
+});
+
+afterEach(async () => await forge.settle());
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function owner(userId: string): Promise<Owner> {
+  const tenant = await createTenant(forge, userId);
+  const worker = tenant.worker(`${userId}-box`);
+  await worker.register();
+  return { userId, user: tenant.user, worker };
+}
+
+const rowsOf = ({ userId }: Owner): string => `{"text":"made for ${userId}"}\n`;
+
+/** A job whose worker gives its artifact this id, and uploads one file. */
+async function make(
+  { user, worker }: Owner,
+  job: { type?: string; body?: object; idField?: string },
+  id: string,
+  content: string,
+): Promise<Job> {
+  const { type = "audit", body = AUDIT, idField = "dataset_id" } = job;
+  const { job_id } = await user.submit(type, body);
+  const handed = await worker.take();
+  expect(await worker.upload(handed, "scored.jsonl", content)).toBe(201);
+  const answer = await worker.complete(handed, { artifacts_uri: null, result: { [idField]: id } });
+  expect(answer.status).toBe(200);
+  return await untilEnded(user, job_id);
+}
+
+const artifactsOf = async (api: ApiClient, query = ""): Promise<Artifact[]> =>
+  (await api.get<{ artifacts: Artifact[] }>(`/api/artifacts${query}`)).artifacts;
+
+const contentOf = async (api: ApiClient, id: string, query = ""): Promise<string> =>
+  (await download(api, `/api/artifacts/${id}/files/scored.jsonl${query}`)).bytes.toString("utf8");
+
+test.each([
+  ["dataset", { type: "audit", body: AUDIT, idField: "dataset_id" }],
+  [
+    "distilled dataset",
+    {
+      type: "distill",
+      body: { dataset_id: "d", teacher: "t" },
+      idField: "distilled_dataset_id",
+    },
+  ],
+  ["report", { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" }],
+])("two tenants give the same id to a %s, and each has its own", async (what, job) => {
+  const id = `squad.${what.replace(" ", "-")}`;
+  const first = await make(alice, job, id, rowsOf(alice));
+  expect(first).toMatchObject({ status: "completed", result: { [job.idField]: id } });
+  expect((await bob.user.call("GET", `/api/artifacts/${id}`)).status).toBe(404);
+  const second = await make(bob, job, id, rowsOf(bob));
+  expect(second).toMatchObject({ status: "completed", result: { [job.idField]: id }, error: null });
+  for (const [owned, made] of [
+    [alice, first],
+    [bob, second],
+  ] as const) {
+    const artifact = await owned.user.get<Artifact>(`/api/artifacts/${id}`);
+    expect(artifact).toMatchObject({
+      artifact_id: id,
+      source_jobs: [made.job_id],
+      manifest: { artifact_id: id, user_id: owned.userId, verified: true },
+    });
+    expect(artifact.manifest.files[0]?.sha256).toBe(sha256(rowsOf(owned)));
+    expect(await contentOf(owned.user, id)).toBe(rowsOf(owned));
+  }
+});
+
+test("an id that another tenant has is answered as one that nobody has", async () => {
+  await make(alice, {}, "taken", rowsOf(alice));
+  const [taken, free] = [
+    await make(bob, {}, "taken", rowsOf(bob)),
+    await make(bob, {}, "free", rowsOf(bob)),
+  ];
+  /** All that is said of a job and its artifact, without what differs between any two. */
+  const told = async (job: Job, id: string): Promise<unknown> => {
+    const said = { job, artifact: await bob.user.get<Artifact>(`/api/artifacts/${id}`) };
+    const plain = JSON.stringify(said)
+      .replaceAll(job.job_id, "JOB")
+      .replaceAll(id, "ID")
+      .replaceAll(/(?:ds|att|req)_[0-9a-hjkmnp-tv-z]{26}/g, "MINTED")
+      .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
+    return JSON.parse(plain);
+  };
+  expect(await told(taken, "taken")).toEqual(await told(free, "free"));
+});
+
+test("an id that looks minted is refused, whether or not anybody has it", async () => {
+  const { job_id } = await alice.user.submit("audit", AUDIT);
+  const handed = await alice.worker.take();
+  const minted = String(handed.output_ids.dataset_id);
+  await alice.worker.complete(handed);
+  await untilEnded(alice.user, job_id);
+  const nobodys = `ds_${"0".repeat(26)}`;
+  expect([minted, nobodys].every((id) => MINTED_ID.test(id))).toBe(true);
+  const [known, unknown] = [
+    await make(bob, {}, minted, rowsOf(bob)),
+    await make(bob, {}, nobodys, rowsOf(bob)),
+  ];
+  expect(known).toMatchObject({ status: "failed", error_code: "artifact_conflict" });
+  expect(known.error?.replace(minted, nobodys)).toBe(unknown.error);
+});
+
+test("within a tenant an id is still taken once", async () => {
+  await make(alice, {}, "once", rowsOf(alice));
+  expect(await make(alice, {}, "once", rowsOf(alice))).toMatchObject({
+    status: "failed",
+    error_code: "artifact_conflict",
+  });
+  // Nor for another kind of artifact.
+  const report = { type: "evaluate", body: { checkpoint_id: "c" }, idField: "eval_id" };
+  expect((await make(alice, report, "once", "{}")).error_code).toBe("artifact_conflict");
+});
+
+test("nobody chooses the id of an upload", async () => {
+  const upload = async (query: string) => {
+    const response = await fetch(`${bob.user.baseUrl}/api/datasets${query}`, {
+      method: "POST",
+      headers: { "x-service-api-key": bob.user.key, "content-type": "application/x-ndjson" },
+      body: rowsOf(bob),
+    });
+    return { status: response.status, body: (await response.json()) as { dataset_id?: string } };
+  };
+  expect((await upload("?dataset_id=mine")).status).toBe(400);
+  const named = [await upload("?name=mine"), await upload("?name=mine")];
+  const ids = named.map(({ body }) => body.dataset_id ?? "");
+  expect(new Set(ids).size).toBe(2);
+  expect(ids.every((id) => MINTED_ID.test(id))).toBe(true);
+});
+
+test("a result that the previous release accepted keeps the folder of that name", async () => {
+  const { job_id } = await alice.user.submit("audit", AUDIT);
+  const handed = await alice.worker.take();
+  await alice.worker.upload(handed, "scored.jsonl", rowsOf(alice));
+  await withoutDatasets(forge.stack.storeDir, async () => {
+    await alice.worker.complete(handed, { artifacts_uri: null, result: { dataset_id: "legacy" } });
+    await untilPutOff(forge, job_id);
+    // As it was written before migration 0018.
+    const changed = await execute(
+      forge.ctx.pool,
+      `update artifacts set artifact_id = given_id, given_id = null,
+              uri = 'forge://artifacts/datasets/legacy/' where job_id = $1`,
+      [job_id],
+    );
+    expect(changed).toBe(1);
+  });
+  expect(await untilEnded(alice.user, job_id)).toMatchObject({ status: "completed" });
+  expect(await contentOf(alice.user, "legacy")).toBe(rowsOf(alice));
+  expect((await make(alice, {}, "legacy", "{}")).error_code).toBe("artifact_conflict");
+  // Another tenant has the id too, and not the folder.
+  expect(await make(bob, {}, "legacy", rowsOf(bob))).toMatchObject({ status: "completed" });
+  expect(await contentOf(bob.user, "legacy")).toBe(rowsOf(bob));
+  expect(await contentOf(alice.user, "legacy")).toBe(rowsOf(alice));
+});
+
+describe("references", () => {
+  const inputsOf = async ({ user, worker }: Owner, body: object): Promise<Input[]> => {
+    const { job_id } = await user.submit("train", { model: "m", ...body });
+    const { inputs } = (await worker.take()) as unknown as { inputs: Input[] };
+    await worker.fail({ job_id, attempt: 1 } as never);
+    await untilEnded(user, job_id);
+    return inputs;
+  };
+  interface Input {
+    param: string;
+    withheld?: boolean;
+    files?: { path: string; sha256: string }[];
+  }
+
+  test("an id, and a URI with either id, lead to the tenant's own artifact", async () => {
+    const made = await make(alice, {}, "corpus", rowsOf(alice));
+    await make(bob, {}, "corpus", rowsOf(bob));
+    const { uri } = await artifactOf(alice.user, made.job_id);
+    const ofAlice = { path: "scored.jsonl", sha256: sha256(rowsOf(alice)) };
+    for (const body of [
+      { dataset_id: "corpus" },
+      { dataset_uri: uri },
+      { dataset_uri: `${uri}scored.jsonl` },
+      { dataset_uri: "forge://artifacts/datasets/corpus/" },
+      { dataset_uri: "forge://artifacts/datasets/corpus/scored.jsonl" },
+    ]) {
+      const [input] = await inputsOf(alice, body);
+      expect(input?.files).toMatchObject([{ path: ofAlice.path }]);
+      if (input?.files?.[0]?.sha256) expect(input.files[0].sha256).toBe(ofAlice.sha256);
+    }
+    // What Alice's folder is called gives Bob nothing.
+    for (const dataset_uri of [uri, `${uri}scored.jsonl`]) {
+      expect(await inputsOf(bob, { dataset_uri })).toMatchObject([{ withheld: true }]);
+    }
+  });
+
+  test("what is made from it, its lineage and its end are the tenant's own", async () => {
+    const made = await make(alice, {}, "source", rowsOf(alice));
+    await make(bob, {}, "source", rowsOf(bob));
+    const { uri } = await artifactOf(alice.user, made.job_id);
+    const derived = { type: "audit", body: { dataset_uri: `${uri}scored.jsonl` } };
+    await make(alice, derived, "derived", rowsOf(alice));
+    const artifact = await alice.user.get<Artifact>("/api/artifacts/derived");
+    expect(artifact.manifest.source_artifacts).toEqual(["source"]);
+    const lineage = await alice.user.get<Lineage>("/api/artifacts/source/lineage");
+    expect(lineage.nodes.filter(({ type }) => type === "artifact").map(({ id }) => id)).toEqual([
+      "source",
+      "derived",
+    ]);
+    expect(lineage.nodes.filter(({ type }) => type === "external")).toMatchObject([
+      { id: AUDIT.dataset_uri },
+    ]);
+    expect(await alice.user.call("DELETE", "/api/artifacts/source")).toMatchObject({
+      status: 409,
+      body: { error: { code: "artifact_in_use", details: { dependents: [{ id: "derived" }] } } },
+    });
+    // A job under way that names the folder needs it as well.
+    const { job_id: waiting } = await alice.user.submit("train", {
+      dataset_uri: `${uri}scored.jsonl`,
+      model: "m",
+    });
+    const refusal = await alice.user.call("DELETE", "/api/artifacts/source");
+    expect(JSON.stringify(refusal.body)).toContain(waiting);
+    await alice.user.post(`/api/jobs/${waiting}/cancel`, {});
+    expect((await bob.user.call("DELETE", "/api/artifacts/source")).status).toBe(200);
+    await waitFor("Bob's bytes to go", async () =>
+      maybeOne(
+        forge.ctx.pool,
+        "select from artifacts where user_id = 'bob' and given_id = 'source' and bytes_removed_at < now()",
+      ),
+    );
+    expect(await contentOf(alice.user, "source")).toBe(rowsOf(alice));
+    expect((await bob.user.call("GET", "/api/artifacts/source/files/scored.jsonl")).status).toBe(
+      410,
+    );
+  });
+
+  test("a preview shows the tenant's own table, even where the same bytes were seen before", async () => {
+    const same = '{"text":"the same"}\n';
+    for (const each of [alice, bob]) {
+      await make(each, {}, "seen", same);
+      const preview = await each.user.get(`/api/artifacts/seen/preview`);
+      expect(preview).toMatchObject({ artifact_id: "seen", rows: [{ text: "the same" }] });
+    }
+  });
+});
+
+describe("a deployment", () => {
+  /** The worker serves a model by an id of its own. */
+  async function deploy({ user, worker }: Owner, id: string): Promise<ModelServer> {
+    const { job_id } = await user.submit("deploy", { checkpoint_id: "c" });
+    const handed = await worker.take();
+    const model = await ModelServer.start(worker.id);
+    const result = { deployment_id: id, inference_url: model.url };
+    expect((await worker.complete(handed, { artifacts_uri: null, result })).status).toBe(200);
+    expect(await untilEnded(user, job_id)).toMatchObject({ status: "completed", result });
+    return model;
+  }
+
+  test("of one id is two tenants' at once; each asks, sees and stops its own", async () => {
+    const models: ModelServer[] = [];
+    try {
+      for (const each of [alice, bob]) {
+        models.push(await deploy(each, "chat"));
+        expect(await each.worker.heartbeat({ deployments: ["chat"] })).toMatchObject({
+          commands: [],
+        });
+      }
+      for (const { user, worker } of [alice, bob]) {
+        expect(await read(user, "chat")).toMatchObject({ deployment_id: "chat", status: "active" });
+        expect(serving(await read(user, "chat"))).toEqual([worker.id]);
+        const { body } = await user.call<{ model: string }>(
+          "GET",
+          "/api/deployments/chat/v1/models",
+        );
+        expect(body.model).toBe(worker.id);
+      }
+      expect(await forge.admin.call("GET", "/api/deployments/chat")).toMatchObject({
+        status: 400,
+        body: { error: { code: "ambiguous_id", param: "user_id" } },
+      });
+      const path = "/api/deployments/chat?user_id=bob";
+      expect(await forge.admin.get<Deployment>(path)).toMatchObject({ user_id: "bob" });
+      await bob.user.post("/api/deployments/chat/stop", {});
+      expect(await bob.worker.heartbeat({ deployments: ["chat"] })).toMatchObject({
+        commands: [{ type: "stop_deployment", deployment_id: "chat" }],
+      });
+      await waitFor("it to be gone", async () => {
+        await bob.worker.heartbeat({ deployments: [] });
+        return (await read(bob.user, "chat")).status === "stopped";
+      });
+      expect(await alice.worker.heartbeat({ deployments: ["chat"] })).toMatchObject({
+        commands: [],
+      });
+      expect(await read(alice.user, "chat")).toMatchObject({ status: "active" });
+    } finally {
+      await Promise.all(models.map((model) => model.stop()));
+      await forge.admin.post("/api/deployments/chat/stop?user_id=alice", {});
+      await until(forge.admin, "chat?user_id=alice", "stopped", ({ status }) => {
+        alice.worker.heartbeat({ deployments: [] }).catch(() => undefined);
+        return status === "stopped";
+      });
+    }
+  }, 60_000);
+});
+
+test("an admin names the tenant, or the folder, of an id that several have", async () => {
+  const made = await make(alice, {}, "shared-name", rowsOf(alice));
+  expect(await contentOf(forge.admin, "shared-name")).toBe(rowsOf(alice));
+  await make(bob, {}, "shared-name", rowsOf(bob));
+  const folder = (await artifactOf(alice.user, made.job_id)).uri.split("/").at(-2);
+  for (const rest of [
+    "",
+    "/manifest",
+    "/files",
+    "/files/scored.jsonl",
+    "/archive",
+    "/lineage",
+    "/preview",
+  ]) {
+    const path = `/api/artifacts/shared-name${rest}`;
+    expect(await forge.admin.call("GET", path)).toMatchObject({
+      status: 400,
+      body: {
+        error: {
+          code: "ambiguous_id",
+          param: "user_id",
+          details: { owners: [{ user_id: "alice", storage_id: folder }, { user_id: "bob" }] },
+        },
+      },
+    });
+    expect((await download(forge.admin, `${path}?user_id=bob`)).status).toBe(200);
+    expect((await bob.user.call("GET", `${path}?user_id=alice`)).status).toBe(403);
+  }
+  expect((await forge.admin.call("DELETE", "/api/artifacts/shared-name")).status).toBe(400);
+  expect(await contentOf(forge.admin, "shared-name", "?user_id=bob")).toBe(rowsOf(bob));
+  expect(await contentOf(forge.admin, String(folder))).toBe(rowsOf(alice));
+  const both = await artifactsOf(forge.admin, "?limit=200");
+  expect(both.filter(({ artifact_id: id }) => id === "shared-name")).toHaveLength(2);
+});
