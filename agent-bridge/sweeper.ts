@@ -9,7 +9,7 @@ import {
   listTenantRules,
   noteBytesRemoved,
 } from "../infra/database/artifact-deletion";
-import { dropAbandoned, listAbandoned } from "../infra/database/artifacts";
+import { dropAbandoned, listAbandoned } from "../infra/database/dataset-uploads";
 import { listJobsToSweep, noteSwept, type SweepableJob } from "../infra/database/leftovers";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
