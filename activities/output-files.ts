@@ -6,8 +6,8 @@ import type { CompletionFacts } from "../infra/database/completion";
 import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
 
 /**
- * What an attempt has uploaded lies under the id that was minted for it, and stays there. Only a result that
- * the previous release accepted may have a folder of another name: files are moved there one by one, and
+ * What an attempt has uploaded lies under the id that was minted for it. A worker that gave its artifact
+ * another id gets it moved to the folder of that name, file by file, unless another tenant has that folder:
  * what is moved already is not found again.
  */
 export async function promoteOutput(store: ObjectStore, from: string, to: string): Promise<void> {

@@ -203,44 +203,52 @@ async function endingOf(
     const result = { ...given.result, deployment_id: job.deployment_id };
     return { ...base, outcome: "completed", result, usage };
   }
-  const form = ARTIFACT_FORMS[job.job_type];
-  const { artifactId, storageId, result } = nameArtifact(given.result, job, attempt);
-  const own = storeUri(artifactPrefix(job.job_type, storageId));
-  // In our own store an artifact has its own folder, whatever its worker says.
-  const uri = /^(forge|file):/i.test(given.artifacts_uri ?? "")
-    ? own
-    : (given.artifacts_uri ?? own);
-  // Under it lies what another attempt has uploaded, or will.
-  const isForeign = MINTED_ID.test(artifactId) && artifactId !== storageId;
-  const reserved =
-    !isForeign &&
-    (await reserveArtifact(db, {
-      artifactId,
-      storageId,
-      userId: job.user_id,
-      jobId: job.job_id,
-      attempt: attempt.attempt,
-      artifactType: form.type,
-      kind: form.kind,
-      uri,
-      createdBy: job.created_by,
-    }));
-  if (!reserved) {
-    const error = `the result's ${form.idField} "${artifactId}" is taken`;
-    return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
+  const { idField } = ARTIFACT_FORMS[job.job_type];
+  const { artifactId, minted } = nameArtifact(given.result, job, attempt);
+  // Under one that was minted for another attempt lies what that has uploaded, or will.
+  const isForeign = MINTED_ID.test(artifactId) && artifactId !== minted;
+  // A folder has its artifact's id (spec.md 2.6). Tenants choose the same ids, and share the store: where
+  // another tenant has the folder of that name, the minted one is taken.
+  for (const storageId of isForeign ? [] : new Set([artifactId, minted])) {
+    const uri = uriOf(given.artifacts_uri, storeUri(artifactPrefix(job.job_type, storageId)));
+    if (await reserve(db, { artifactId, storageId, uri }, job, attempt)) {
+      const result = { ...given.result, [idField]: artifactId };
+      return { ...base, outcome: "completed", result, usage, artifactsUri: uri };
+    }
   }
-  return { ...base, outcome: "completed", result, usage, artifactsUri: uri };
+  const error = `the result's ${idField} "${artifactId}" is taken`;
+  return { ...base, outcome: "failed", error, errorCode: "artifact_conflict" };
 }
 
-/**
- * The artifact's id is the one that its worker chose, else the one minted for this attempt, so every result has
- * one. Its storage id is always the minted one: tenants choose the same ids, and share the store.
- */
+/** In our own store an artifact has its own folder, whatever its worker says. */
+const uriOf = (said: string | null | undefined, own: string): string =>
+  /^(forge|file):/i.test(said ?? "") ? own : (said ?? own);
+
+async function reserve(
+  db: Queryable,
+  ids: { artifactId: string; storageId: string; uri: string },
+  job: JobRow,
+  { attempt }: AttemptRow,
+): Promise<boolean> {
+  const { type: artifactType, kind } = ARTIFACT_FORMS[job.job_type];
+  const { user_id: userId, job_id: jobId, created_by: createdBy } = job;
+  return await reserveArtifact(db, {
+    ...ids,
+    userId,
+    jobId,
+    attempt,
+    artifactType,
+    kind,
+    createdBy,
+  });
+}
+
+/** The artifact's id is the one that its worker chose, else the one minted for this attempt. */
 function nameArtifact(
   result: Record<string, unknown>,
   job: JobRow,
   attempt: AttemptRow,
-): { artifactId: string; storageId: string; result: Record<string, unknown> } {
+): { artifactId: string; minted: string } {
   const { idField, idPrefix } = ARTIFACT_FORMS[job.job_type];
   const named = result[idField];
   if (named !== undefined && (typeof named !== "string" || !ARTIFACT_ID.test(named))) {
@@ -249,9 +257,8 @@ function nameArtifact(
       `result.${idField}`,
     );
   }
-  const storageId = attempt.output_ids[idField] ?? newId(idPrefix);
-  const artifactId = named ?? storageId;
-  return { artifactId, storageId, result: { ...result, [idField]: artifactId } };
+  const minted = attempt.output_ids[idField] ?? newId(idPrefix);
+  return { artifactId: named ?? minted, minted };
 }
 
 function refuseLargeResult(given: JobResult, maxBytes: number): void {

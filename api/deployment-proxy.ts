@@ -2,7 +2,9 @@ import type { IncomingMessage } from "node:http";
 import { z } from "zod";
 import { ForgeError, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
+import { findDeployments, type ShownDeploymentRow } from "../infra/database/deployments";
 import { listTargets } from "../infra/database/placements";
+import type { Viewer } from "../infra/database/viewer";
 import {
   answerHeaders,
   type Forwarding,
@@ -13,7 +15,8 @@ import {
 import { viewerOf } from "../infra/http/principal";
 import { type AnyCall, type Route, route } from "../infra/http/route";
 import { EVENT_STREAM } from "../infra/http/sse";
-import { deploymentStopped, requireDeployment } from "./deployments";
+import { deploymentStopped } from "./deployments";
+import { requireOne } from "./one-tenants";
 
 const METHODS = ["GET", "POST", "DELETE"] as const;
 
@@ -83,7 +86,7 @@ type ProxyCall = AnyCall & { params: Record<string, string> };
 async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
   const { request, principal, params } = call;
   const rest = restOf(request.raw.url ?? "");
-  const deployment = await requireDeployment(ctx, params, viewerOf(principal));
+  const deployment = await findAsked(ctx, params.deployment_id ?? "", viewerOf(principal));
   const { deployment_id: id, artifact_id: shownId, status } = deployment;
   if (status !== "active") throw deploymentStopped(shownId, status);
   const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
@@ -124,6 +127,13 @@ async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
     "deployment_unavailable",
     `deployment "${shownId}" can't be asked: ${why}`,
   );
+}
+
+/** An admin can't name the tenant, for the query is the model's: of several, the one whose storage id it is. */
+async function findAsked(ctx: Context, id: string, viewer: Viewer): Promise<ShownDeploymentRow> {
+  const found = await findDeployments(ctx.pool, id, viewer);
+  const stored = found.filter(({ storage_id: storageId }) => storageId === id);
+  return requireOne("deployment", id, stored.length > 0 ? stored : found);
 }
 
 /** What follows the deployment's own path, as it was sent. No step may lead out of it. */

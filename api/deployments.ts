@@ -133,7 +133,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
   ];
 }
 
-export async function requireDeployment(
+async function requireDeployment(
   ctx: Context,
   { deployment_id: id = "" }: Record<string, string>,
   viewer: Viewer,

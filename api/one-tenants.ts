@@ -21,7 +21,7 @@ export function requireOne<T extends Owned>(
   if (!first) throw new NotFound(thing, id, `${thing}_id`);
   if (!second) return first;
   const owners = found.map(({ user_id, storage_id }) => ({ user_id, storage_id }));
-  const named = owners.map(({ user_id, storage_id }) => `${user_id} (${storage_id})`).join(", ");
-  const message = `several tenants have ${thing} "${id}": ${named}. Add user_id, or use the id in brackets`;
+  const named = owners.map(({ user_id }) => user_id).join(", ");
+  const message = `several tenants have ${thing} "${id}": ${named}; name one by user_id`;
   throw new ForgeError(400, "ambiguous_id", message, "user_id", { owners });
 }

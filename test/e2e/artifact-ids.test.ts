@@ -1,13 +1,14 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { MINTED_ID } from "../../core/artifacts";
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute, maybeOne } from "../../infra/database/pool";
+import { maybeOne } from "../../infra/database/pool";
 import { type Artifact, artifactOf, download, type Lineage, sha256 } from "../support/artifacts";
 import { type Deployment, read, serving, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
-import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { AUDIT, untilEnded } from "../support/jobs";
 import { ModelServer } from "../support/model-server";
-import { withoutDatasets } from "../support/store";
 import { createTenant } from "../support/tenants";
 import type { TestWorker } from "../support/test-worker";
 
@@ -111,6 +112,8 @@ test("an id that another tenant has is answered as one that nobody has", async (
     const said = { job, artifact: await bob.user.get<Artifact>(`/api/artifacts/${id}`) };
     const plain = JSON.stringify(said)
       .replaceAll(job.job_id, "JOB")
+      // The one thing that tells: folders are named by ids, and all tenants share the store.
+      .replaceAll(/artifacts\/datasets\/[^/"]+/g, "FOLDER")
       .replaceAll(id, "ID")
       .replaceAll(/(?:ds|att|req)_[0-9a-hjkmnp-tv-z]{26}/g, "MINTED")
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "TIME");
@@ -162,29 +165,22 @@ test("nobody chooses the id of an upload", async () => {
   expect(ids.every((id) => MINTED_ID.test(id))).toBe(true);
 });
 
-test("a result that the previous release accepted keeps the folder of that name", async () => {
-  const { job_id } = await alice.user.submit("audit", AUDIT);
-  const handed = await alice.worker.take();
-  await alice.worker.upload(handed, "scored.jsonl", rowsOf(alice));
-  await withoutDatasets(forge.stack.storeDir, async () => {
-    await alice.worker.complete(handed, { artifacts_uri: null, result: { dataset_id: "legacy" } });
-    await untilPutOff(forge, job_id);
-    // As it was written before migration 0018.
-    const changed = await execute(
-      forge.ctx.pool,
-      `update artifacts set artifact_id = given_id, given_id = null,
-              uri = 'forge://artifacts/datasets/legacy/' where job_id = $1`,
-      [job_id],
-    );
-    expect(changed).toBe(1);
-  });
-  expect(await untilEnded(alice.user, job_id)).toMatchObject({ status: "completed" });
-  expect(await contentOf(alice.user, "legacy")).toBe(rowsOf(alice));
-  expect((await make(alice, {}, "legacy", "{}")).error_code).toBe("artifact_conflict");
-  // Another tenant has the id too, and not the folder.
-  expect(await make(bob, {}, "legacy", rowsOf(bob))).toMatchObject({ status: "completed" });
-  expect(await contentOf(bob.user, "legacy")).toBe(rowsOf(bob));
-  expect(await contentOf(alice.user, "legacy")).toBe(rowsOf(alice));
+test("a folder has its artifact's id, but where another tenant has that folder", async () => {
+  const folderOf = async ({ user }: Owner, id: string): Promise<string | undefined> =>
+    (await user.get<Artifact>(`/api/artifacts/${id}`)).uri.split("/").at(-2);
+  await make(alice, {}, "layout", rowsOf(alice));
+  await make(bob, {}, "layout", rowsOf(bob));
+  expect(await folderOf(alice, "layout")).toBe("layout");
+  expect(await folderOf(bob, "layout")).toMatch(MINTED_ID);
+  const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
+  for (const [owned, folder] of [
+    [alice, "layout"],
+    [bob, String(await folderOf(bob, "layout"))],
+  ] as const) {
+    expect(readFileSync(join(datasets, folder, "scored.jsonl"), "utf8")).toBe(rowsOf(owned));
+    const manifest = readFileSync(join(datasets, folder, "manifest.json"), "utf8");
+    expect(JSON.parse(manifest)).toMatchObject({ artifact_id: "layout", user_id: owned.userId });
+  }
 });
 
 describe("references", () => {
@@ -203,7 +199,7 @@ describe("references", () => {
 
   test("an id, and a URI with either id, lead to the tenant's own artifact", async () => {
     const made = await make(alice, {}, "corpus", rowsOf(alice));
-    await make(bob, {}, "corpus", rowsOf(bob));
+    const ofBob = await make(bob, {}, "corpus", rowsOf(bob));
     const { uri } = await artifactOf(alice.user, made.job_id);
     const ofAlice = { path: "scored.jsonl", sha256: sha256(rowsOf(alice)) };
     for (const body of [
@@ -217,9 +213,15 @@ describe("references", () => {
       expect(input?.files).toMatchObject([{ path: ofAlice.path }]);
       if (input?.files?.[0]?.sha256) expect(input.files[0].sha256).toBe(ofAlice.sha256);
     }
-    // What Alice's folder is called gives Bob nothing.
+    // What Alice's folder is called leads Bob to his own.
     for (const dataset_uri of [uri, `${uri}scored.jsonl`]) {
-      expect(await inputsOf(bob, { dataset_uri })).toMatchObject([{ withheld: true }]);
+      const [input] = await inputsOf(bob, { dataset_uri });
+      expect(input?.files).toMatchObject([{ size_bytes: rowsOf(bob).length }]);
+    }
+    // And Bob's, which was minted, gives Alice nothing.
+    const { uri: minted } = await artifactOf(bob.user, ofBob.job_id);
+    for (const dataset_uri of [minted, `${minted}scored.jsonl`]) {
+      expect(await inputsOf(alice, { dataset_uri })).toMatchObject([{ withheld: true }]);
     }
   });
 
@@ -336,7 +338,7 @@ describe("a deployment", () => {
 test("an admin names the tenant, or the folder, of an id that several have", async () => {
   const made = await make(alice, {}, "shared-name", rowsOf(alice));
   expect(await contentOf(forge.admin, "shared-name")).toBe(rowsOf(alice));
-  await make(bob, {}, "shared-name", rowsOf(bob));
+  const ofBob = await make(bob, {}, "shared-name", rowsOf(bob));
   const folder = (await artifactOf(alice.user, made.job_id)).uri.split("/").at(-2);
   for (const rest of [
     "",
@@ -363,7 +365,8 @@ test("an admin names the tenant, or the folder, of an id that several have", asy
   }
   expect((await forge.admin.call("DELETE", "/api/artifacts/shared-name")).status).toBe(400);
   expect(await contentOf(forge.admin, "shared-name", "?user_id=bob")).toBe(rowsOf(bob));
-  expect(await contentOf(forge.admin, String(folder))).toBe(rowsOf(alice));
+  const minted = (await artifactOf(bob.user, ofBob.job_id)).uri.split("/").at(-2);
+  expect(await contentOf(forge.admin, String(minted))).toBe(rowsOf(bob));
   const both = await artifactsOf(forge.admin, "?limit=200");
   expect(both.filter(({ artifact_id: id }) => id === "shared-name")).toHaveLength(2);
 });
