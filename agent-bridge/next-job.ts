@@ -68,6 +68,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
     paths: ["/api/workers/next_job", "/worker/next_job"],
     scope: "worker",
     waits: true,
+    yields: true,
     unlimited: true,
     operationId: "nextJob",
     tag: "Worker protocol",

@@ -29,7 +29,7 @@ import { tagsField, workerIdField } from "./registration-fields";
  * A fleet may start all at once. Who goes on registering waits, and no worker for longer than an agent
  * waits for an answer.
  */
-const REGISTRATIONS = { perSecond: 10, burst: 2_000, maxWaitMs: 5_000 };
+const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000 };
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
 const agentForm = z.object({
@@ -70,6 +70,7 @@ export function registerRoute(ctx: Context): Route {
     scope: "worker",
     unlimited: true,
     waits: true,
+    yields: true,
     operationId: "registerWorker",
     tag: "Worker protocol",
     summary: "Register a worker, or register it again",

@@ -17,6 +17,7 @@ import { Pace } from "../pace";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
 import { sendConnectionError, sendError } from "./errors";
+import { eventLoopShare, FairShare } from "./fair-share";
 import { KeyLookup } from "./key-lookup";
 import { lingerOnClose } from "./lingering-close";
 import { authenticate, type Principal } from "./principal";
@@ -60,6 +61,10 @@ const FOR_PAGES = {
 
 /** Refusals of a tenant's keys, or of an address without one, that are answered at once. */
 const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
+
+const SHARES = { busyFrom: 0.6, maxWaitMs: 5_000 };
+/** A row costs more to read and to write than a request costs anyway: an answer of so many characters counts as one more. */
+const CHARACTERS_OF_A_REQUEST = 8_192;
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -124,6 +129,7 @@ export async function createApp(
   addBodyParsers(app, http.maxJsonDepth);
   app.decorateRequest("principal");
 
+  const shares = new FairShare(SHARES, ctx.clock.nowMs, eventLoopShare());
   const limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).headers(RELEASES);
@@ -137,10 +143,16 @@ export async function createApp(
     }
     const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
     if (isLimited) await limiter.admit(principal.userId, reply);
+    const { yields, operationId } = routeOf(request) ?? {};
+    if (isLimited || yields) await shares.enter(principal.userId, yields && operationId);
     if (isAdminChange(request)) {
       const subject = `${request.method} ${request.raw.url?.split("?", 1)[0] ?? ""}`;
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
+  });
+  app.addHook("onSend", async (request, _reply, payload) => {
+    if (typeof payload !== "string" || !request.principal) return;
+    shares.spend(request.principal.userId, payload.length / CHARACTERS_OF_A_REQUEST);
   });
   limitSlowBodies(app, http.requestTimeoutS);
   if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);

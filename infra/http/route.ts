@@ -57,6 +57,8 @@ interface RouteSpec<Q, B> {
   unlimited?: true;
   /** Nobody waits for its answer: its key is looked up together with those of other such requests. */
   patient?: true;
+  /** Of a worker: while the process is busy, it waits for its tenant's share, as requests of users do. */
+  yields?: true;
   /** Its handler waits for more than the database, and takes turns at that by itself. */
   waits?: true;
   /** The operation's name in the document, and in SDKs made from it. */

@@ -16,7 +16,7 @@ import type { TestWorker } from "../support/test-worker";
  * measured in one run, on the same cores as the attacker: the numbers are printed, and docs/threat-model.md
  * says what is still missing.
  */
-const JOBS = 120;
+const JOBS = 300;
 
 let forge: Forge;
 let neighbour: Tenant;
@@ -101,7 +101,7 @@ test("a neighbour's jobs go on, /healthz answers within a second, and memory is 
   });
   await waitFor(
     "all attacks to be under way",
-    async () => answers.streams?.begun && answers.reads?.begun,
+    async () => ["streams", "reads", "polls"].every((attack) => answers[attack]?.begun),
     {
       timeoutMs: 120_000,
     },
@@ -112,8 +112,8 @@ test("a neighbour's jobs go on, /healthz answers within a second, and memory is 
   await once(attacker, "exit");
   const registrations = (answers.workers?.[201] ?? 0) + (answers.registrations?.[201] ?? 0);
   const seconds = (performance.now() - began) / 1000;
-  // agent-bridge/register.ts; each loop has one more that waited the longest.
-  expect(registrations).toBeLessThanOrEqual(2_000 + 10 * seconds + 40);
+  // agent-bridge/register.ts: 10 a second after a burst, and of each loop one that waited the longest.
+  expect(registrations).toBeLessThanOrEqual(1_500 + 10 * seconds + 40 * (seconds / 5 + 1));
   expect(attacked.healthzMax).toBeLessThan(1_000);
   expect(attacked.rssMb).toBeLessThan(1_024);
   expect(attacked.p99).toBeLessThan(5_000);

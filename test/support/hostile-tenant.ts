@@ -120,10 +120,8 @@ async function fleet(): Promise<void> {
         gpu: { name: "NVIDIA A100", memory_gb: 1 + n / 100 },
       }),
     );
-  for (let n = 0; n < WORKERS; n += 50) {
-    const some = Array.from({ length: 50 }, (_, at) => n + at);
-    await Promise.all(some.map((each) => counted("workers", () => register(each))));
-  }
+  const all = Array.from({ length: WORKERS }, (_, n) => n);
+  await Promise.all(all.map((n) => counted("workers", () => register(n))));
   many(POLLS, (n) => {
     const poll = { worker_id: `mallory-${n}`, wait_seconds: 5 };
     forEver("polls", () => statusOf(worker.call("POST", "/worker/next_job", poll)));
