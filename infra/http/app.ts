@@ -150,9 +150,12 @@ export async function createApp(
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
     }
   });
-  app.addHook("onSend", async (request, _reply, payload) => {
-    if (typeof payload !== "string" || !request.principal) return;
-    shares.spend(request.principal.userId, payload.length / CHARACTERS_OF_A_REQUEST);
+  // With a callback: an answer that is passed on from a model is sent in the same turn.
+  app.addHook("onSend", (request, _reply, payload, done) => {
+    if (typeof payload === "string" && request.principal) {
+      shares.spend(request.principal.userId, payload.length / CHARACTERS_OF_A_REQUEST);
+    }
+    done();
   });
   limitSlowBodies(app, http.requestTimeoutS);
   if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);
