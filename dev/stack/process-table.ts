@@ -7,9 +7,7 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 export function startTime(pid: number): string {
   try {
     if (process.platform === "linux") {
-      const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-      // From the 3rd field on; the 2nd, a name in parentheses, may itself contain blanks.
-      const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+      const fields = fieldsOf(pid);
       // One that has ended, and that nobody has waited for, is still listed.
       return fields[0] === "Z" ? "" : (fields[19] ?? "");
     }
@@ -18,6 +16,17 @@ export function startTime(pid: number): string {
     return "";
   }
 }
+
+/** Of proc_pid_stat(5), from the 3rd on. */
+function fieldsOf(pid: number): string[] {
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  // The 2nd, a name in parentheses, may itself contain blanks.
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+}
+
+/** PF_KTHREAD of Linux' include/linux/sched.h. */
+const KERNEL_THREAD = 0x00200000;
+const isKernelThread = (pid: number): boolean => (Number(fieldsOf(pid)[6]) & KERNEL_THREAD) !== 0;
 
 /** Processes that work in a directory, as all of Postgres' do in its data directory. Linux only. */
 export const processesIn = (directory: string): number[] =>
@@ -30,6 +39,12 @@ export const processesNaming = (directory: string): number[] =>
       readFileSync(`/proc/${pid}/${file}`, "utf8").includes(directory),
     ),
   ).filter((pid) => pid !== process.pid);
+
+/** Processes that begin to run their program: they have no command and no environment yet. Linux only. */
+export const processesStarting = (): number[] =>
+  processesOfWhich(
+    (pid) => readFileSync(`/proc/${pid}/cmdline`, "utf8") === "" && !isKernelThread(pid),
+  );
 
 function processesOfWhich(holds: (pid: number) => boolean): number[] {
   if (process.platform !== "linux") return [];

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, mkdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,6 +23,18 @@ test("at its end, whatever was started with it has ended, and it is gone", async
   await folder.end();
   expect(startTime(pid)).toBe("");
   expect(existsSync(folder.path)).toBe(false);
+});
+
+test("one that takes a while to go is waited for", async () => {
+  const folder = await RunFolder.make();
+  // Has 1 GB to give back when it is killed; it then has no command line and no environment any more.
+  const large = spawn("dd", ["if=/dev/zero", "bs=1G", "count=1"], {
+    env: { PATH: process.env.PATH, TMPDIR: `${folder.path}/` },
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  await once(large.stdout, "readable");
+  await folder.end();
+  expect(startTime(large.pid ?? 0)).toBe("");
 });
 
 test("what a killed run left is ended by the next", async () => {

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { endLeftovers } from "../stack/leftovers";
-import { processesNaming, startTime } from "../stack/process-table";
+import { processesNaming, processesStarting, startTime } from "../stack/process-table";
 import { waitFor } from "../stack/wait";
 
 const NAME = /^forge-run-(\d+)$/;
@@ -29,10 +29,18 @@ export class RunFolder {
 
   async end(): Promise<void> {
     if (!existsSync(this.path)) return;
+    const killed = new Map<number, string>();
     await waitFor("the processes of the run to end", () => {
+      // One of these may be the run's; which, can be told in a moment.
+      const starting = processesStarting();
       const left = processesNaming(`${this.path}/`);
-      for (const pid of left) kill(pid);
-      return left.length === 0;
+      for (const pid of left) {
+        killed.set(pid, startTime(pid));
+        kill(pid);
+      }
+      // A killed one loses its environment first, and takes a while to give its memory back.
+      const ending = [...killed].filter(([pid, at]) => at !== "" && startTime(pid) === at);
+      return starting.length + left.length + ending.length === 0;
     });
     // Where processes can't be looked through, stacks have noted theirs.
     for (const name of readdirSync(this.path)) endLeftovers(join(this.path, name));
