@@ -32,23 +32,23 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
 const SHORT = {
   jobs: 60,
   // Enough to keep fifty in flight; with fewer the ratio compares latencies.
-  workflows: 180,
-  rounds: 3,
+  workflows: 250,
+  rounds: 5,
   slack: 1.5,
   slackMs: 3,
   tail: 0.9,
   statusCalls: 300,
   workers: 150,
-  windows: 5,
+  windows: 3,
   // More often than in the full form, so that short windows have enough heartbeats.
-  heartbeatS: 2,
+  heartbeatS: 1,
   windowS: 2,
   lessIdle: true,
 };
 const FULL = {
   jobs: 300,
-  workflows: 300,
-  rounds: 6,
+  workflows: 350,
+  rounds: 7,
   slack: 1,
   slackMs: 1,
   tail: 0.99,

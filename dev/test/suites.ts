@@ -15,6 +15,8 @@ export const SLOW = [
   "test/faults/pipelines",
   "test/faults/billing",
   "test/faults/sdk",
+  "test/faults/fleet",
+  "test/faults/idempotency",
   "test/e2e/large-files",
   "test/e2e/accrual",
   "test/e2e/hostile-names",
