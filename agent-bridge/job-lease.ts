@@ -19,7 +19,7 @@ export const leaseHeaders = {
     .string()
     .max(128)
     .optional()
-    .describe("next_job's `lease_token`, where it gave one"),
+    .describe("the `lease_token` that the worker gave to next_job, if it gave one"),
 };
 
 export const LEASE_REFUSALS = {

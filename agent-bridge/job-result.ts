@@ -23,6 +23,7 @@ import { mayActFor, type Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
 import { notRegistered } from "./heartbeat";
+import { staleLease } from "./job-lease";
 
 const common = {
   worker_id: z.string().min(1).max(128),
@@ -30,6 +31,7 @@ const common = {
   attempt: z.int().min(1).max(1_000).nullish(),
   metrics: z.record(z.string(), z.unknown()).default({}),
   logs_uri: z.string().max(2048).nullish(),
+  lease_token: z.string().max(128).nullish().describe("the one that it gave to next_job, if any"),
 };
 
 /** spec.md 4.3, and what contract.md adds; unknown fields are ignored. */
@@ -134,6 +136,9 @@ async function accept(
   // The answer to its first sending was lost on the way.
   if (attempt?.state === "ended" && attempt.result_digest === digest) return undefined;
   if (attempt?.state !== "running") throw staleAttempt(given, attempt);
+  if (attempt.lease_token !== null && attempt.lease_token !== given.lease_token) {
+    throw staleLease(jobId, attempt.attempt, workerId);
+  }
   const ending = await endingOf(db, given, job, attempt);
   const outcome = await concludeAttempt(db, job, attempt, {
     ...ending,
@@ -272,5 +277,5 @@ function refuseLargeResult(given: JobResult, maxBytes: number): void {
 }
 
 /** Equal for equal results, whatever the order of their keys. */
-const digestOf = (given: JobResult): string =>
+const digestOf = ({ lease_token: _, ...given }: JobResult): string =>
   createHash("sha256").update(canonicalJson(given)).digest("hex");

@@ -20,10 +20,15 @@ import type { Waiters } from "./waiters";
 const pollBody = z.object({
   worker_id: z.string().min(1).max(128),
   wait_seconds: z.number().min(0).default(0),
-  takes_lease_token: z
-    .boolean()
-    .default(false)
-    .describe("it will show the attempt's `lease_token` with each request about files and the log"),
+  lease_token: z
+    .string()
+    .min(32)
+    .max(128)
+    .nullish()
+    .describe(
+      "a secret of the worker's, random for each job: without it an attempt that was handed out with it takes " +
+        "no file, log or result, and is not handed out again",
+    ),
 });
 
 const noJob = z.object({ job_id: z.null(), commands: z.array(commandSchema).optional() });
@@ -54,10 +59,6 @@ const handedSchema = z
       .string()
       .optional()
       .describe("of a deploy job: its server must refuse requests without this bearer token"),
-    lease_token: z
-      .string()
-      .optional()
-      .describe("for a worker that takes one: send it as X-Forge-Lease-Token; others are refused"),
     resume_from: resumeSchema.nullable().describe("what an earlier attempt left to go on from"),
   })
   .meta({ id: "HandedJob" });
@@ -91,7 +92,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
-        takesLeaseToken: body.takes_lease_token,
+        leaseToken: body.lease_token ?? null,
         boundKeyId: bindingOf(principal),
         address: plainAddress(request.ip),
         waitS: Math.min(body.wait_seconds, ctx.config.http.maxPollS),
@@ -205,7 +206,6 @@ async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof hande
       log_max_bytes: ctx.config.jobs.maxLogBytes,
     },
     ...(job.serving_token === null ? {} : { serving_token: job.serving_token }),
-    ...(job.lease_token === null ? {} : { lease_token: job.lease_token }),
     resume_from: resumeFrom,
   };
 }

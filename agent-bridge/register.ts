@@ -29,7 +29,7 @@ import { tagsField, workerIdField } from "./registration-fields";
  * A fleet may start all at once. Who goes on registering waits, and no worker for longer than an agent
  * waits for an answer.
  */
-const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000 };
+const REGISTRATIONS = { perSecond: 10, burst: 200, maxWaitMs: 5_000, maxWaiting: 2_000 };
 
 /** The agent form of spec.md 2.4; unknown fields are ignored, so that agents may be newer. */
 const agentForm = z.object({
@@ -63,7 +63,6 @@ const isSshForm = (body: unknown): boolean =>
   typeof body === "object" && body !== null && "ssh_host" in body;
 
 export function registerRoute(ctx: Context): Route {
-  const pace = new Pace(REGISTRATIONS, ctx.clock.nowMs);
   return route<unknown, Registration | SshRegistration>({
     method: "POST",
     paths: ["/api/workers/register", "/worker/register"],
@@ -71,6 +70,7 @@ export function registerRoute(ctx: Context): Route {
     unlimited: true,
     waits: true,
     yields: true,
+    pace: new Pace(REGISTRATIONS, ctx.clock.nowMs),
     operationId: "registerWorker",
     tag: "Worker protocol",
     summary: "Register a worker, or register it again",
@@ -110,7 +110,6 @@ export function registerRoute(ctx: Context): Route {
       }
       reply.code(201);
       if ("ssh_host" in given) return await inTurn(() => registerBySsh(ctx, call, given));
-      await pace.wait(principal.userId);
       const workerId = given.worker_id ?? newId("wkr");
       const address = plainAddress(request.ip);
       const { status, isWanted } = await inTurn(async () => ({

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { Pace } from "./pace";
 
-const RATE = { perSecond: 20, burst: 5, maxWaitMs: 1_000 };
+const RATE = { perSecond: 20, burst: 5, maxWaitMs: 1_000, maxWaiting: 3 };
 
 test("a burst goes on at once, what comes after it at the rate", () => {
   const pace = new Pace(RATE, () => 0);
@@ -38,4 +38,14 @@ test("whenever they come: none waits longer than the most, and no second lets mo
       }
     }),
   );
+});
+
+test("of many at once, those beyond the most that may wait are told so", async () => {
+  const pace = new Pace({ ...RATE, maxWaitMs: 20 }, () => 0);
+  const came = Array.from({ length: 12 }, () => pace.wait("a"));
+  expect(await Promise.all(came)).toEqual([
+    ...Array(8).fill(true), // a burst, and as many as may wait
+    ...Array(4).fill(false),
+  ]);
+  expect(await pace.wait("a")).toBe(true);
 });

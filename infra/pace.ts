@@ -8,15 +8,19 @@ interface Rate {
   burst: number;
   /** Nothing waits longer, however many came before it. */
   maxWaitMs: number;
+  /** So many of a group may wait at once. */
+  maxWaiting: number;
 }
 
 /**
- * Holds back whoever comes too often, group by group, by letting him wait. Who asks again only when he was
- * answered, as every honest client does, costs no more than the rate then.
+ * Holds back whoever comes too often, group by group, by letting it wait. A client that asks again only when it
+ * was answered, as every honest one does, goes on at the rate then. Many at once go on at no more than
+ * `maxWaiting` in each `maxWaitMs`.
  */
 export class Pace {
   /** When the last of a group may go on as if there had been no burst, in the order of their last use. */
   private readonly due = new Map<string, number>();
+  private readonly waiting = new Map<string, number>();
   private readonly everyMs: number;
 
   constructor(
@@ -26,10 +30,18 @@ export class Pace {
     this.everyMs = 1_000 / rate.perSecond;
   }
 
-  /** Counts one more of a group; resolves when it may go on. */
-  async wait(group: string): Promise<void> {
+  /** Counts one more of a group. Resolves when it may go on; to false at once if too many wait already. */
+  async wait(group: string): Promise<boolean> {
     const ms = this.next(group);
-    if (ms > 0) await sleep(ms);
+    if (ms === 0) return true;
+    const waiting = this.waiting.get(group) ?? 0;
+    if (waiting >= this.rate.maxWaiting) return false;
+    this.waiting.set(group, waiting + 1);
+    await sleep(ms);
+    const left = (this.waiting.get(group) ?? 1) - 1;
+    if (left > 0) this.waiting.set(group, left);
+    else this.waiting.delete(group);
+    return true;
   }
 
   /** How long one more of a group has to wait, in ms. */

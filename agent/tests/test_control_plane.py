@@ -32,7 +32,7 @@ def test_answers(
 ) -> None:
     server.script = lambda _: answer
     with pytest.raises(kind) as raised:
-        control_plane.next_job("w", 0)
+        control_plane.next_job("w", 0, "t")
     assert type(raised.value) is kind
 
 
@@ -42,23 +42,23 @@ def test_a_broken_connection(server: ScriptedServer, control_plane: ControlPlane
 
     server.script = cut
     with pytest.raises(ControlPlaneAway):
-        control_plane.next_job("w", 0)
+        control_plane.next_job("w", 0, "t")
 
 
 def test_nobody_there(server: ScriptedServer, control_plane: ControlPlane) -> None:
     server.close()
     with pytest.raises(ControlPlaneAway):
-        control_plane.next_job("w", 0)
+        control_plane.next_job("w", 0, "t")
 
 
 def test_no_job(server: ScriptedServer, control_plane: ControlPlane) -> None:
     server.script = lambda _: Answer(body=b'{"job_id": null}')
-    assert control_plane.next_job("w", 0) == (None, [])
+    assert control_plane.next_job("w", 0, "t") == (None, [])
 
 
 def test_commands_of_an_empty_poll(server: ScriptedServer, control_plane: ControlPlane) -> None:
     server.script = lambda _: Answer(body=b'{"job_id": null, "commands": [{"type": "drain"}]}')
-    assert control_plane.next_job("w", 0) == (None, [{"type": "drain"}])
+    assert control_plane.next_job("w", 0, "t") == (None, [{"type": "drain"}])
 
 
 def test_an_address_elsewhere_is_not_shown_the_key(
@@ -87,11 +87,11 @@ def test_a_presigned_address_is_not_in_the_error(control_plane: ControlPlane) ->
 def test_the_lease_token_goes_with_the_attempts_files_and_nowhere_else(
     server: ScriptedServer, control_plane: ControlPlane
 ) -> None:
-    server.script = lambda _: as_json(handed_job(lease_token="forge_lease_secret"))
-    job, _ = control_plane.next_job("w", 0)
-    assert b'"takes_lease_token":true' in server.requests[0].body.replace(b" ", b"")
+    server.script = lambda _: as_json(handed_job())
+    job, _ = control_plane.next_job("w", 0, "lease_secret")
+    assert b'"lease_token":"lease_secret"' in server.requests[0].body.replace(b" ", b"")
     assert job
-    lease = Lease.of(job, "w")
+    lease = Lease.of(job, "w", "lease_secret")
     assert "secret" not in f"{lease.job} {lease.claim}"
     server.script = lambda _: as_json({"length": 3, "cancelled": False})
     control_plane.append_log("/log", lease.claim, 0, b"abc")
@@ -102,5 +102,5 @@ def test_the_lease_token_goes_with_the_attempts_files_and_nowhere_else(
         pass
     control_plane.job_result({"job_id": "job_1"})
     tokens = [request.headers.get("x-forge-lease-token") for request in server.requests]
-    assert tokens == [None, *["forge_lease_secret"] * 3, None, None]
+    assert tokens == [None, *["lease_secret"] * 3, None, None]
     assert not any("secret" in request.path for request in server.requests)

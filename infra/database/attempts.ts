@@ -29,6 +29,8 @@ export interface AttemptRow {
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
+  /** What its worker shows, where it asked for the job with one. */
+  lease_token: string | null;
 }
 
 /** How an attempt ended, as its workflow needs to know; undefined while it is live. */

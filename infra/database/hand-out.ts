@@ -15,8 +15,6 @@ export interface HandOut {
   deployment_id: string | null;
   /** Of a deploy job: what the model's server is to be asked with. */
   serving_token: string | null;
-  /** Of a worker that asked for one: requests about the attempt's files must show it. */
-  lease_token: string | null;
   /** Its job is cancelled: the worker should not go on with it. */
   is_cancelled: boolean;
 }
@@ -24,8 +22,8 @@ export interface HandOut {
 export interface Asker {
   workerId: string;
   keyId: string;
-  /** The worker will show the attempt's lease token. */
-  takesLeaseToken: boolean;
+  /** The worker's secret, if it has one: who doesn't show it can do nothing with the attempt. */
+  leaseToken: string | null;
 }
 
 /**
@@ -46,18 +44,18 @@ export async function handOut(db: Queryable, asker: Asker): Promise<HandOut | un
 const MAX_TRIES = 5;
 
 /** 244 random bits. */
-const newToken = (kind: string): string =>
-  `'forge_${kind}_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
+const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
 async function tryHandOut(
   db: Queryable,
-  { workerId, keyId, takesLeaseToken }: Asker,
+  { workerId, keyId, leaseToken }: Asker,
 ): Promise<(HandOut & { is_running: boolean }) | undefined> {
   return await maybeOne(
     db,
     `with held as (
        select job_id, attempt, state from attempts
        where worker_id = $1 and state in ('assigned', 'running')
+         and (lease_token is null or lease_token = $3)
          and exists (select from api_keys where key_id = $2 and ${IS_LIVE})),
      job as (
        update jobs j set status = 'running', attempts = held.attempt, worker_id = $1,
@@ -70,20 +68,19 @@ async function tryHandOut(
        update attempts a set state = 'running', started_at = now(),
               deadline_at = now() + make_interval(secs => job.timeout_s),
               gpu_count = w.gpu_count, gpu_tokens = w.gpu_tokens,
-              serving_token = case when job.job_type = 'deploy' then ${newToken("model")} end,
-              lease_token = case when $3 then ${newToken("lease")} end
+              serving_token = case when job.job_type = 'deploy' then ${NEW_TOKEN} end,
+              lease_token = $3
        from job, workers w
        where a.job_id = job.job_id and a.state = 'assigned' and a.worker_id = $1
          and w.worker_id = $1
-       returning a.job_id, a.serving_token, a.lease_token)
+       returning a.job_id, a.serving_token)
      select j.job_id, j.user_id, held.attempt, j.job_type, j.payload, j.params, j.timeout_s, a.output_ids,
             j.deployment_id,
             coalesce(a.serving_token, started.serving_token) as serving_token,
-            coalesce(a.lease_token, started.lease_token) as lease_token,
             a.cancel_by is not null as is_cancelled,
             held.state = 'running' or started.job_id is not null as is_running
      from held join jobs j using (job_id) join attempts a using (job_id, attempt)
      left join started on started.job_id = held.job_id`,
-    [workerId, keyId, takesLeaseToken],
+    [workerId, keyId, leaseToken],
   );
 }

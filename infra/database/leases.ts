@@ -3,8 +3,7 @@ import { execute, maybeOne, type Queryable } from "./pool";
 import type { WorkerCall } from "./workers";
 
 /** A running attempt in the hands of its worker, with what its job names. */
-export interface Lease
-  extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token" | "lease_token"> {
+export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
   /** Its job is to end: the worker should stop. */
   cancelled: boolean;

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import cors from "@fastify/cors";
 import helmet from "@fastify/helmet";
 import fastify, {
@@ -13,15 +13,13 @@ import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
 import { recordAudit } from "../database/audit";
 import { newId } from "../ids";
-import { Pace } from "../pace";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
 import { parseJsonBody } from "./body";
+import { Door } from "./door";
 import { sendConnectionError, sendError } from "./errors";
-import { eventLoopShare, FairShare } from "./fair-share";
-import { KeyLookup } from "./key-lookup";
 import { lingerOnClose } from "./lingering-close";
-import { authenticate, type Principal } from "./principal";
-import { RateLimiter } from "./rate-limit";
+import { oneAtATime } from "./one-at-a-time";
+import type { Principal } from "./principal";
 import { lazyChild } from "./request-log";
 import type { Route } from "./route";
 import { addRoutes, noRoute, routeOf } from "./routing";
@@ -59,12 +57,8 @@ const FOR_PAGES = {
   contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
 };
 
-/** Refusals of a tenant's keys, or of an address without one, that are answered at once. */
-const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
-
-const SHARES = { busyFrom: 0.6, maxWaitMs: 5_000 };
-/** A row costs more to read and to write than a request costs anyway: an answer of so many characters counts as one more. */
-const CHARACTERS_OF_A_REQUEST = 8_192;
+/** Longer than load balancers keep a connection that nobody uses. */
+const KEEP_ALIVE_MS = 72_000;
 
 const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
 
@@ -75,11 +69,10 @@ export async function createApp(
   openFiles: OpenFiles,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
-  const door = { db: ctx.pool, keys: new KeyLookup(ctx.pool) };
-  const refusals = new Pace(REFUSALS, ctx.clock.nowMs);
+  const door = new Door(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-    if (isOfTooMany(error)) await refusals.wait(request.principal?.userId ?? request.ip);
-    sendError(error, request, reply);
+    if (await door.mayAnswer(error, request)) sendError(error, request, reply);
+    else cutOff(request, reply);
   };
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
@@ -98,17 +91,25 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
-      authenticate(door, request.raw)
+      door
+        .principalOf(request)
         .then(() => sendFailure(noRoute(request, routes), request, reply))
         .catch((error: Error) => sendFailure(error, request, reply));
     },
     clientErrorHandler: sendConnectionError,
-    http: {
-      headersTimeout: http.requestTimeoutS * 1000,
-      connectionsCheckingInterval: 1_000,
-      // Node's own refusal has no body; ours follows below.
-      requireHostHeader: false,
-    },
+    serverFactory: (handle) =>
+      createServer(
+        {
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          // Of bodies slow-bodies.ts takes care.
+          requestTimeout: 0,
+          headersTimeout: http.requestTimeoutS * 1000,
+          connectionsCheckingInterval: 1_000,
+          // Node's own refusal has no body; ours follows below.
+          requireHostHeader: false,
+        },
+        oneAtATime(handle),
+      ),
     forceCloseConnections: "idle",
     return503OnClosing: true,
   });
@@ -126,25 +127,24 @@ export async function createApp(
     delete message.headers.expect;
     app.server.emit("request", message, answer);
   });
-  addBodyParsers(app, http.maxJsonDepth);
+  addBodyParsers(app, door, http.maxJsonDepth);
   app.decorateRequest("principal");
 
-  const shares = new FairShare(SHARES, ctx.clock.nowMs, eventLoopShare());
-  const limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
   app.addHook("onRequest", async (request, reply) => {
     reply.header("x-request-id", request.id).headers(RELEASES);
     if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
     if (request.routeOptions.config.open) return;
-    const canWait = routeOf(request)?.patient;
-    const principal = await authenticate(door, request.raw, canWait);
+    const principal = await door.principalOf(request);
     request.principal = principal;
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }
-    const isLimited = principal.scope === "user" && !routeOf(request)?.unlimited;
-    if (isLimited) await limiter.admit(principal.userId, reply);
-    const { yields, operationId } = routeOf(request) ?? {};
-    if (isLimited || yields) await shares.enter(principal.userId, yields && operationId);
+    await door.admit(request, reply);
+    // Its client may have gone while it waited.
+    if (request.raw.socket.destroyed) {
+      cutOff(request, reply);
+      return;
+    }
     if (isAdminChange(request)) {
       const subject = `${request.method} ${request.raw.url?.split("?", 1)[0] ?? ""}`;
       await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
@@ -152,9 +152,7 @@ export async function createApp(
   });
   // With a callback: an answer that is passed on from a model is sent in the same turn.
   app.addHook("onSend", (request, _reply, payload, done) => {
-    if (typeof payload === "string" && request.principal) {
-      shares.spend(request.principal.userId, payload.length / CHARACTERS_OF_A_REQUEST);
-    }
+    if (typeof payload === "string") door.noteAnswer(request, payload.length);
     done();
   });
   limitSlowBodies(app, http.requestTimeoutS);
@@ -173,9 +171,11 @@ export async function createApp(
   return app;
 }
 
-/** Whoever is refused for asking too often, or for a key that is none, and asks on, would have this process do little else. */
-const isOfTooMany = (error: Error): boolean =>
-  error instanceof ForgeError && (error.status === 429 || error.code === "invalid_api_key");
+/** Without an answer. */
+function cutOff(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  request.raw.socket.destroy();
+}
 
 const SANE_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
 
@@ -234,12 +234,15 @@ function corsOptions(origins: string[]) {
 }
 
 /** JSON by our own parser; anything else passes as a stream, to the routes that take it (routing.ts). */
-function addBodyParsers(app: FastifyInstance, maxDepth: number): void {
+function addBodyParsers(app: FastifyInstance, door: Door, maxDepth: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    async (_request: FastifyRequest, bytes: Buffer) => parseJsonBody(bytes, maxDepth),
+    async (request: FastifyRequest, bytes: Buffer) => {
+      door.noteBody(request, bytes.length);
+      return parseJsonBody(bytes, maxDepth);
+    },
   );
   app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
 }

@@ -5,6 +5,9 @@ import { ForgeError, InvalidRequest } from "../../core/errors";
 const HALF_PAIR = /\p{Surrogate}/u;
 const HALF_PAIRS = /\p{Surrogate}/gu;
 
+/** Of any form, so many are read in some 30 ms. */
+const MAX_VALUES = 150_000;
+
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
@@ -14,6 +17,9 @@ const utf8 = new TextDecoder("utf-8", { fatal: true });
  */
 export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   if (bytes.length === 0) return undefined;
+  if (countValues(bytes) > MAX_VALUES) {
+    throw new InvalidRequest(`the body has more than ${MAX_VALUES} values`);
+  }
   let text: string;
   let value: unknown;
   try {
@@ -24,6 +30,21 @@ export function parseJsonBody(bytes: Buffer, maxDepth: number): unknown {
   }
   if (!isPlain(text, value, maxDepth)) refuseOddities(text, maxDepth);
   return value;
+}
+
+const [QUOTE, BACKSLASH, COMMA, BRACKET, BRACE] = [...'"\\,[{'].map((sign) => sign.charCodeAt(0));
+
+/** At least as many as there are in JSON: before each but the first is one of these signs, outside of texts. */
+function countValues(bytes: Buffer): number {
+  let count = 0;
+  let isText = false;
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) isText = !isText;
+    else if (isText && byte === BACKSLASH) at++;
+    else if (!isText && (byte === COMMA || byte === BRACKET || byte === BRACE)) count++;
+  }
+  return count;
 }
 
 /**
@@ -40,10 +61,15 @@ function isPlain(text: string, value: unknown, maxDepth: number): boolean {
 function countMembers(value: unknown, levels: number): number {
   if (typeof value === "number") return Number.isFinite(value) ? 0 : Number.NaN;
   if (typeof value !== "object" || value === null) return 0;
-  if (levels === 0 || Object.hasOwn(value, "__proto__")) return Number.NaN;
-  const inner = Object.values(value);
-  const own = Array.isArray(value) ? 0 : inner.length;
-  return inner.reduce((sum, each) => sum + countMembers(each, levels - 1), own);
+  if (levels === 0) return Number.NaN;
+  let count = 0;
+  if (Array.isArray(value)) {
+    for (const each of value) count += countMembers(each, levels - 1);
+    return count;
+  }
+  if (Object.hasOwn(value, "__proto__")) return Number.NaN;
+  for (const each of Object.values(value)) count += 1 + countMembers(each, levels - 1);
+  return count;
 }
 
 type PathSupplier = () => JSONPath;

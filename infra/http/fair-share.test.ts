@@ -10,8 +10,10 @@ const share = (maxWaitMs = 10_000): FairShare =>
     () => busy,
   );
 
+const enter = (fair: FairShare, tenant: string): Promise<boolean> => fair.enter(tenant, "", 1_000);
+
 /** Whether it goes on at once. */
-async function goesOn(work: Promise<void>): Promise<boolean> {
+async function goesOn(work: Promise<boolean>): Promise<boolean> {
   return await Promise.race([work.then(() => true), sleep(1).then(() => false)]);
 }
 
@@ -23,16 +25,30 @@ beforeEach(() => {
 test("a tenant alone has all of a busy process", async () => {
   const fair = share();
   fair.spend("a", 1_000);
-  expect(await goesOn(fair.enter("a"))).toBe(true);
+  expect(await goesOn(enter(fair, "a"))).toBe(true);
 });
 
 test("of two, the one that causes most of the work waits, and the other does not", async () => {
   const fair = share();
   fair.spend("big", 100);
-  expect(await goesOn(fair.enter("small"))).toBe(true);
-  const waits = fair.enter("big");
+  expect(await goesOn(enter(fair, "small"))).toBe(true);
+  const waits = enter(fair, "big");
   expect(await goesOn(waits)).toBe(false);
-  expect(await goesOn(fair.enter("small"))).toBe(true);
+  expect(await goesOn(enter(fair, "small"))).toBe(true);
+  busy = 0;
+  now += 200;
+  expect(await waits).toBe(true);
+});
+
+test("no tenant waits where strangers cause most of the work, and none hides behind them", async () => {
+  const fair = share();
+  fair.spend("honest", 100);
+  fair.spend("small", 1);
+  fair.spendOnStranger(1_000);
+  expect(await goesOn(enter(fair, "honest"))).toBe(true);
+  fair.spend("hiding", 800);
+  const waits = enter(fair, "hiding");
+  expect(await goesOn(waits)).toBe(false);
   busy = 0;
   now += 200;
   await waits;
@@ -43,14 +59,14 @@ test("nobody waits where the process has time", async () => {
   const fair = share();
   fair.spend("big", 100);
   fair.spend("small", 1);
-  expect(await goesOn(fair.enter("big"))).toBe(true);
+  expect(await goesOn(enter(fair, "big"))).toBe(true);
 });
 
 test("nothing waits longer than the longest", async () => {
   const fair = share(500);
   fair.spend("big", 1_000);
   fair.spend("small", 1);
-  const waits = fair.enter("big");
+  const waits = enter(fair, "big");
   expect(await goesOn(waits)).toBe(false);
   now += 500;
   await waits;
@@ -61,11 +77,45 @@ test("those that wait go on in their order, and a former giant is forgotten", as
   fair.spend("big", 1_000);
   fair.spend("small", 1);
   const order: number[] = [];
-  const all = [1, 2, 3].map((n) => fair.enter("big").then(() => order.push(n)));
-  expect(await goesOn(fair.enter("big"))).toBe(false);
+  const all = [1, 2, 3].map((n) => enter(fair, "big").then(() => order.push(n)));
+  expect(await goesOn(enter(fair, "big"))).toBe(false);
   for (let n = 0; n < 10; n++) fair.spend("small", 1);
   now += 5_000;
   for (let n = 0; n < 100; n++) fair.spend("small", 1);
   await Promise.all(all);
   expect(order).toEqual([1, 2, 3]);
+});
+
+test("once the process has time a line ends, however fast others join it", async () => {
+  jest.useFakeTimers();
+  try {
+    const fair = share(5_000);
+    fair.spend("big", 1_000);
+    fair.spend("small", 1);
+    const waits: number[] = [];
+    // 2,000 a second; the process is busy with the first hundred.
+    for (let n = 0; n < 4_000; n++) {
+      if (n === 100) busy = 0;
+      const came = now;
+      enter(fair, "big").then(() => waits.push(now - came));
+      if (n % 2 === 1) {
+        now += 1;
+        await jest.advanceTimersByTimeAsync(1);
+      }
+    }
+    expect(waits.length).toBeGreaterThan(3_700);
+    expect(Math.max(...waits.slice(-1_000))).toBeLessThanOrEqual(200);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test("no more of a line wait than may", async () => {
+  const fair = share(500);
+  fair.spend("big", 1_000);
+  fair.spend("small", 1);
+  const waits = [1, 2].map(() => fair.enter("big", "polls", 2));
+  expect(await fair.enter("big", "polls", 2)).toBe(false);
+  now += 500;
+  expect(await Promise.all(waits)).toEqual([true, true]);
 });

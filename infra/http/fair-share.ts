@@ -1,8 +1,10 @@
 /** An account is worth half after so long. */
 const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 40;
-/** After so long one goes on of a tenant that waits, if it may. */
+/** After so long the next of a line go on, if their tenant may: so many, or this share of a long line. */
 const TICK_MS = 10;
+const AT_ONCE = 10;
+const SHARE_AT_ONCE = 0.1;
 /** Less than this, of all others together, is a request some seconds ago. */
 const NOBODY = 0.05;
 const MAX_TENANTS = 10_000;
@@ -31,12 +33,13 @@ interface Line {
 
 /**
  * The process's time, among tenants: while it is busy, requests of a tenant that caused more than half of its
- * recent work wait, as long as others come too. A tenant alone has all of it.
+ * recent work wait, as long as other tenants come too. A tenant alone has all of it.
  */
 export class FairShare {
   private readonly accounts = new Map<string, Account>();
   private total: Account = { cost: 0, atMs: 0 };
-  private readonly waiting = new Map<string, Line>();
+  private strangers: Account = { cost: 0, atMs: 0 };
+  private readonly lines = new Map<string, Line>();
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private lookedMs = 0;
@@ -49,51 +52,56 @@ export class FairShare {
   ) {}
 
   /**
-   * Resolves when a request of this tenant may go on.
+   * Resolves when a request of this tenant may go on; to false at once if as many wait already as may.
    *
-   * @param kind of request: those of one kind go on in the order in which they came.
+   * @param line where it waits: those of one go on in the order in which they came.
    */
-  async enter(tenant: string, kind = ""): Promise<void> {
+  async enter(tenant: string, line: string, maxWaiting: number): Promise<boolean> {
     this.spend(tenant, 1);
-    const name = `${kind} ${tenant}`;
-    const line = this.waiting.get(name)?.waiting;
-    if (!line && !this.mustWait(tenant)) return;
+    const name = `${line} ${tenant}`;
+    const waiting = this.lines.get(name)?.waiting;
+    if (!waiting && !this.mustWait(tenant)) return true;
+    if (waiting && waiting.length >= maxWaiting) return false;
     await new Promise<void>((goOn) => {
       const one = { until: this.nowMs() + this.options.maxWaitMs, goOn };
-      if (line) line.push(one);
-      else this.waiting.set(name, { tenant, waiting: [one] });
+      if (waiting) waiting.push(one);
+      else this.lines.set(name, { tenant, waiting: [one] });
       this.timer ??= setInterval(() => this.tick(), TICK_MS);
     });
+    return true;
   }
 
   /** Notes work that a tenant causes, in requests of the least kind. */
   spend(tenant: string, cost: number): void {
-    const account = { cost: this.left(this.accounts.get(tenant)) + cost, atMs: this.nowMs() };
+    const account = this.plus(this.accounts.get(tenant), cost);
     this.accounts.delete(tenant);
     this.accounts.set(tenant, account);
-    this.total = { cost: this.left(this.total) + cost, atMs: this.nowMs() };
+    this.total = this.plus(this.total, cost);
     for (const oldest of this.accounts.keys()) {
       if (this.accounts.size <= MAX_TENANTS) break;
       this.accounts.delete(oldest);
     }
   }
 
-  /** Lets one of each tenant go on that may, and all that waited the longest. */
+  /** Notes work that somebody without a key causes. */
+  spendOnStranger(cost: number): void {
+    this.strangers = this.plus(this.strangers, cost);
+  }
+
+  /**
+   * Lets go on who waited the longest, and the next of each line whose tenant may. Not all of them, which would
+   * make the process busy at once; but of a long line so many that it ends however many join it.
+   */
   private tick(): void {
-    const gone = new Set<string>();
-    for (const [name, line] of [...this.waiting]) {
-      const { tenant, waiting } = line;
-      while (waiting[0] && waiting[0].until <= this.nowMs()) waiting.shift()?.goOn();
-      if (!gone.has(tenant) && !this.mustWait(tenant)) {
-        waiting.shift()?.goOn();
-        gone.add(tenant);
-        // To the end of the row: its lines take turns.
-        this.waiting.delete(name);
-        this.waiting.set(name, line);
-      }
-      if (waiting.length === 0) this.waiting.delete(name);
+    for (const [name, { tenant, waiting }] of this.lines) {
+      const overdue = waiting.findIndex(({ until }) => until > this.nowMs());
+      const late = overdue === -1 ? waiting.length : overdue;
+      const next = Math.max(AT_ONCE, Math.ceil(waiting.length * SHARE_AT_ONCE));
+      const leaving = this.mustWait(tenant) ? late : Math.max(late, next);
+      for (const { goOn } of waiting.splice(0, leaving)) goOn();
+      if (waiting.length === 0) this.lines.delete(name);
     }
-    if (this.waiting.size > 0) return;
+    if (this.lines.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
   }
@@ -102,13 +110,19 @@ export class FairShare {
     this.look();
     const own = this.left(this.accounts.get(tenant));
     const others = this.left(this.total) - own;
-    return this.isBusy && others > NOBODY && own > others;
+    // Where strangers make the process busy, no tenant pays for it; nor may one hide behind them.
+    const isLargest = own > others && own > this.left(this.strangers) / 2;
+    return this.isBusy && others > NOBODY && isLargest;
   }
 
   private look(): void {
     if (this.nowMs() - this.lookedMs < LOOK_MS) return;
     this.lookedMs = this.nowMs();
     this.isBusy = this.busyShare() >= this.options.busyFrom;
+  }
+
+  private plus(account: Account | undefined, cost: number): Account {
+    return { cost: this.left(account) + cost, atMs: this.nowMs() };
   }
 
   private left({ cost, atMs }: Account = { cost: 0, atMs: 0 }): number {

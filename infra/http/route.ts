@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import type { Scope } from "../api-keys";
+import type { Pace } from "../pace";
 import type { Principal } from "./principal";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -59,6 +60,8 @@ interface RouteSpec<Q, B> {
   patient?: true;
   /** Of a worker: while the process is busy, it waits for its tenant's share, as requests of users do. */
   yields?: true;
+  /** At which a tenant's requests go on; before their bodies are read. */
+  pace?: Pace;
   /** Its handler waits for more than the database, and takes turns at that by itself. */
   waits?: true;
   /** The operation's name in the document, and in SDKs made from it. */

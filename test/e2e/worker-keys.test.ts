@@ -107,18 +107,14 @@ test("a box's key does nothing in the name of another box", async () => {
   expect((await untilEnded(user, jobId)).status).toBe("completed");
 });
 
-test("an attempt's files take its lease token, where its worker asked for one", async () => {
-  const { key } = await makeKey({});
-  const api = new ApiClient(forge.stack.apiUrl, key);
-  for (const id of ["guarded", "plain"]) await new TestWorker(api, id).register();
-  const poll = async (id: string, more: object): Promise<HandedJob> => {
-    const { job_id: jobId } = await user.submit("audit", audit);
-    const body = { worker_id: id, wait_seconds: 20, ...more };
-    const job = await api.post<HandedJob>("/worker/next_job", body);
-    expect(job.job_id).toBe(jobId);
-    return job;
-  };
-  const send = async (id: string, job: HandedJob, token?: string): Promise<number[]> => {
+test("another box with a key for any worker can do nothing with an attempt handed out for a token", async () => {
+  const [own, thief] = [await makeKey({}), await makeKey({})];
+  const apiOf = ({ key }: { key: string }) => new ApiClient(forge.stack.apiUrl, key);
+  await new TestWorker(apiOf(own), "guarded").register();
+  await new TestWorker(apiOf(own), "plain").register();
+  const poll = (id: string, by: { key: string }, more: object = {}): Promise<HandedJob> =>
+    apiOf(by).post<HandedJob>("/worker/next_job", { worker_id: id, ...more });
+  const send = async (job: HandedJob, id: string, by: { key: string }, token?: string) => {
     const ways = [
       ["PATCH", "log"],
       ["GET", "inputs/dataset_uri/data.parquet"],
@@ -131,7 +127,7 @@ test("an attempt's files take its lease token, where its worker asked for one", 
       const response = await fetch(url, {
         method,
         headers: {
-          "x-service-api-key": key,
+          "x-service-api-key": by.key,
           ...(token === undefined ? {} : { "x-forge-lease-token": token }),
           ...(method === "GET" ? {} : { "content-type": "application/octet-stream" }),
           ...(method === "PATCH" ? { "content-range": "bytes 0-4/*" } : {}),
@@ -143,26 +139,36 @@ test("an attempt's files take its lease token, where its worker asked for one", 
     });
     return await Promise.all(statuses);
   };
+  const finish = async (job: HandedJob, id: string, by: { key: string }, token?: string) => {
+    const body = { worker_id: id, job_id: job.job_id, status: "completed", lease_token: token };
+    return (await apiOf(by).call("POST", "/worker/job_result", body)).status;
+  };
   const stale = [409, 409, 409, 409];
   // The dataset is in nobody's bucket.
   const taken = [202, 404, 201, 201];
+  const [token, other] = ["a".repeat(64), "b".repeat(64)];
 
-  const guarded = await poll("guarded", { takes_lease_token: true });
-  expect(guarded.lease_token).toMatch(/^forge_lease_[0-9a-f]{64}$/);
+  await user.submit("audit", audit);
+  const guarded = await poll("guarded", own, { wait_seconds: 20, lease_token: token });
   // The same again, as after an answer that was lost.
-  const body = { worker_id: "guarded", takes_lease_token: true };
-  expect(await api.post("/worker/next_job", body)).toEqual(guarded);
-  expect(await send("guarded", guarded)).toEqual(stale);
-  const plain = await poll("plain", {});
-  expect(plain.lease_token).toBeUndefined();
-  expect(await send("plain", plain)).toEqual(taken);
-  expect(await send("guarded", guarded, "forge_lease_wrong")).toEqual(stale);
-  expect(await send("guarded", guarded, guarded.lease_token)).toEqual(taken);
-  for (const { job_id: jobId } of [guarded, plain]) {
-    const shown = JSON.stringify(await user.get(`/api/jobs/${jobId}`));
-    expect(shown).not.toMatch(/forge_lease_|lease_token/);
-    await user.post(`/api/jobs/${jobId}/cancel`, {});
+  expect(await poll("guarded", own, { lease_token: token })).toEqual(guarded);
+  for (const guess of [undefined, other]) {
+    expect((await poll("guarded", thief, { lease_token: guess })).job_id).toBeNull();
+    expect(await send(guarded, "guarded", thief, guess)).toEqual(stale);
+    expect(await finish(guarded, "guarded", thief, guess)).toBe(409);
   }
+  expect(await send(guarded, "guarded", own, token)).toEqual(taken);
+  const shown = JSON.stringify([guarded, await user.get(`/api/jobs/${guarded.job_id}`)]);
+  expect(shown).not.toMatch(new RegExp(`lease_token|${token}`));
+  expect(await finish(guarded, "guarded", own, token)).toBe(200);
+  // Sent again, as after an answer that was lost.
+  expect(await finish(guarded, "guarded", own, token)).toBe(200);
+
+  await user.submit("audit", audit);
+  const plain = await poll("plain", own, { wait_seconds: 20 });
+  expect(await poll("plain", own)).toEqual(plain);
+  expect(await send(plain, "plain", own)).toEqual(taken);
+  expect(await finish(plain, "plain", own)).toBe(200);
 });
 
 test("a box gets another key when its own is revoked, and not before", async () => {

@@ -101,7 +101,10 @@ test("a neighbour's jobs go on, /healthz answers within a second, and memory is 
   });
   await waitFor(
     "all attacks to be under way",
-    async () => ["streams", "reads", "polls"].every((attack) => answers[attack]?.begun),
+    async () =>
+      ["streams", "reads", "polls", "pipelines", "bodies"].every(
+        (attack) => answers[attack]?.begun,
+      ),
     {
       timeoutMs: 120_000,
     },

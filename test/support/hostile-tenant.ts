@@ -1,3 +1,4 @@
+import { connect } from "node:net";
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
@@ -149,7 +150,50 @@ async function streams(): Promise<void> {
   });
 }
 
+/** Polls by raw connections that never wait for an answer before they send the next. */
+async function pipelines(): Promise<void> {
+  const { hostname, port } = new URL(apiUrl);
+  const body = '{"worker_id":"mallory-0","wait_seconds":30}';
+  const poll = Buffer.from(
+    `POST /worker/next_job HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${userKey}\r\n` +
+      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  );
+  const batch = Buffer.concat(Array(100).fill(poll));
+  const round = (): Promise<number> =>
+    new Promise((resolve) => {
+      const socket = connect({ host: hostname, port: Number(port) });
+      const sending = setInterval(() => socket.write(batch), 20);
+      socket.resume().on("error", () => undefined);
+      socket.once("close", () => {
+        clearInterval(sending);
+        resolve(429);
+      });
+    });
+  many(LOOPS, () => {
+    forEver("pipelines", round);
+  });
+}
+
+/** Bodies that are dear to read, also where no rate is held. */
+async function bodies(): Promise<void> {
+  const body = `{"worker_id":"x","p":[${Array(70_000).fill("[]").join(",")}]}`;
+  const bomb = `{"p":[${Array(340_000).fill("[]").join(",")}]}`;
+  const paths = ["/api/jobs/audit", "/worker/register", "/worker/heartbeat", "/worker/job_result"];
+  many(20, (lane) => {
+    forEver("bodies", async (n) => {
+      const init = {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: n % 2 ? body : bomb,
+      };
+      return await read(paths[(lane + n) % paths.length] ?? "", userKey, init);
+    });
+  });
+}
+
 const ATTACKS = { tables, uploads, reads, guesses, fleet, streams };
+/** These begin once the others are under way, which they would hold up. */
+const FLOODS = { pipelines, bodies };
 
 function main(): void {
   setPriority(19);
@@ -158,6 +202,15 @@ function main(): void {
   for (const [name, attack] of Object.entries(ATTACKS)) {
     if (chosen.length === 0 || chosen.includes(name)) void attack();
   }
+  const isReady = (): boolean =>
+    chosen.length > 0 || ["streams", "reads", "polls"].every((name) => answers[name]?.begun);
+  const waiting = setInterval(() => {
+    if (!isReady()) return;
+    clearInterval(waiting);
+    for (const [name, flood] of Object.entries(FLOODS)) {
+      if (chosen.length === 0 || chosen.includes(name)) void flood();
+    }
+  }, 100);
 }
 
 main();

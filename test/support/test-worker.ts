@@ -7,7 +7,6 @@ export interface HandedJob {
   attempt: number;
   output_ids: Record<string, string>;
   serving_token?: string;
-  lease_token?: string;
 }
 
 /** A worker that does what a test says, over the worker endpoints of spec.md 4.3. */

@@ -87,10 +87,13 @@ class ControlPlane:
         return _commands_of(self._post("/api/workers/heartbeat", beat))
 
     def next_job(
-        self, worker_id: str, wait_s: float
+        self, worker_id: str, wait_s: float, lease_token: str
     ) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-        """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither."""
-        body = {"worker_id": worker_id, "wait_seconds": wait_s, "takes_lease_token": True}
+        """Asks for work, parked for up to `wait_s` seconds; a job, or commands, or neither.
+
+        `lease_token`: a secret of ours. Whoever shows another one can do nothing with the job.
+        """
+        body = {"worker_id": worker_id, "wait_seconds": wait_s, "lease_token": lease_token}
         job = self._post("/api/workers/next_job", body, timeout_s=wait_s + 15)
         return (job if job.get("job_id") else None), _commands_of(job)
 

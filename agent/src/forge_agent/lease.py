@@ -54,10 +54,9 @@ class Lease:
         self._lock = threading.Lock()
 
     @classmethod
-    def of(cls, answer: dict[str, Any], worker_id: str) -> "Lease":
-        """`answer`: next_job's. Its token is ours alone: the handler gets the job without it."""
-        job = {name: value for name, value in answer.items() if name != "lease_token"}
-        return cls(job, Claim(worker_id, int(job["attempt"]), answer.get("lease_token")))
+    def of(cls, job: dict[str, Any], worker_id: str, token: str | None = None) -> "Lease":
+        """`job`: next_job's answer. `token`: what it was asked with."""
+        return cls(job, Claim(worker_id, int(job["attempt"]), token))
 
     def stop(self, why: str) -> None:
         """The first reason counts; whoever asked to be told is told at once."""

@@ -1,6 +1,7 @@
 """One worker of this machine, as the control plane sees it: it has one job at a time."""
 
 import logging
+import secrets
 import threading
 import time
 import uuid
@@ -71,6 +72,7 @@ class Slot:
         remove_containers(config.handlers, f"forge-{worker_id}-")
         self._spool = Spool(folder)
         self._boot_id = uuid.uuid4().hex
+        self._token = secrets.token_hex(32)
         self._lock = threading.Lock()
         self._lease: Lease | None = None
         self._unsent: dict[str, Any] | None = None
@@ -276,7 +278,9 @@ class Slot:
 
     def _poll_once(self) -> None:
         try:
-            job, commands = self._control_plane.next_job(self.worker_id, self._config.wait_s)
+            job, commands = self._control_plane.next_job(
+                self.worker_id, self._config.wait_s, self._token
+            )
         except NotRegistered:
             self._register_until_accepted()
             return
@@ -289,7 +293,9 @@ class Slot:
         for command in commands:
             self._obey(command)
         if job:
-            self._work(Lease.of(job, self.worker_id))
+            lease = Lease.of(job, self.worker_id, self._token)
+            self._token = secrets.token_hex(32)
+            self._work(lease)
 
     def _work(self, lease: Lease) -> None:
         logger.info("job %s (%s), attempt %s", lease.job_id, lease.job_type, lease.attempt)
@@ -304,6 +310,7 @@ class Slot:
             "worker_id": self.worker_id,
             "job_id": lease.job_id,
             "attempt": lease.attempt,
+            "lease_token": lease.claim.token,
         }
         if result:
             self._spool.keep(result)

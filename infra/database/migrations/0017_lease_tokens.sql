@@ -1,2 +1,2 @@
--- Of attempts whose worker asked for one: requests about their files must show it.
+-- Of attempts whose worker asked with one: whoever does not show it can do nothing with them.
 alter table attempts add column lease_token text;

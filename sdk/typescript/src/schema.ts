@@ -1088,8 +1088,6 @@ export interface HandedJob {
   };
   /** of a deploy job: its server must refuse requests without this bearer token */
   serving_token?: string;
-  /** for a worker that takes one: send it as X-Forge-Lease-Token; others are refused */
-  lease_token?: string;
   /** what an earlier attempt left to go on from */
   resume_from: {
     /** where the worker reads it: a path of this API, or an address */
@@ -2156,8 +2154,8 @@ export interface Operations {
     body: {
       worker_id: string;
       wait_seconds?: number;
-      /** it will show the attempt's `lease_token` with each request about files and the log */
-      takes_lease_token?: boolean;
+      /** a secret of the worker's, random for each job: without it an attempt that was handed out with it takes no file, log or result, and is not handed out again */
+      lease_token?: string | null;
     };
     answer: HandedJob | {
       job_id: null;
@@ -2171,6 +2169,8 @@ export interface Operations {
       attempt?: number | null;
       metrics?: Record<string, unknown>;
       logs_uri?: string | null;
+      /** the one that it gave to next_job, if any */
+      lease_token?: string | null;
       status: "completed";
       result?: Record<string, unknown>;
       artifacts_uri?: string | null;
@@ -2180,6 +2180,8 @@ export interface Operations {
       attempt?: number | null;
       metrics?: Record<string, unknown>;
       logs_uri?: string | null;
+      /** the one that it gave to next_job, if any */
+      lease_token?: string | null;
       status: "failed";
       error?: string;
       retryable?: boolean;

@@ -1,0 +1,96 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { ForgeError } from "../../core/errors";
+import type { Context } from "../context";
+import { requireBelow } from "../limits/quota-exceeded";
+import { addressGroup } from "../net/address-group";
+import { Pace } from "../pace";
+import { eventLoopShare, FairShare } from "./fair-share";
+import { KeyLookup } from "./key-lookup";
+import { authenticate, type Principal } from "./principal";
+import { RateLimiter } from "./rate-limit";
+import { routeOf } from "./routing";
+
+/** Refusals that are answered at once, and how many may wait: of one tenant, and of an address without a key. */
+const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
+const OF_A_TENANT = { ...REFUSALS, maxWaiting: 1_000 };
+const OF_STRANGERS = { ...REFUSALS, maxWaiting: 100 };
+
+const SHARES = { busyFrom: 0.6, maxWaitMs: 5_000 };
+/** Work is counted in requests of the least kind: so many characters of an answer, or bytes of a body, are one. */
+const CHARACTERS_OF_A_REQUEST = 8_192;
+const BYTES_OF_A_REQUEST = 20_000;
+/** In bytes, from which on a body waits for its tenant's share, whatever it is for. */
+const LARGE_BODY = 16_384;
+
+/** What every request passes before its route looks at it: its key, its tenant's limits and its tenant's share. */
+export class Door {
+  private readonly keys: KeyLookup;
+  private readonly limiter: RateLimiter;
+  private readonly tenants: Pace;
+  private readonly strangers: Pace;
+  private readonly shares: FairShare;
+
+  constructor(private readonly ctx: Context) {
+    this.keys = new KeyLookup(ctx.pool);
+    this.limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
+    this.tenants = new Pace(OF_A_TENANT, ctx.clock.nowMs);
+    this.strangers = new Pace(OF_STRANGERS, ctx.clock.nowMs);
+    this.shares = new FairShare(SHARES, ctx.clock.nowMs, eventLoopShare());
+  }
+
+  /** Whose the request is. @throws 403 without a valid key. */
+  async principalOf(request: FastifyRequest): Promise<Principal> {
+    const canWait = routeOf(request)?.patient;
+    return await authenticate({ db: this.ctx.pool, keys: this.keys }, request.raw, canWait);
+  }
+
+  /** Counts a request whose principal is known; resolves when it may go on. @throws 429 when it may not. */
+  async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { userId, scope, sharesWorkers } = request.principal;
+    const { yields, unlimited, operationId = "", pace } = routeOf(request) ?? {};
+    const isLimited = scope === "user" && !unlimited;
+    if (isLimited) await this.limiter.admit(userId, reply);
+    // Workers that serve every tenant don't wait for the share of the one whose they are.
+    const mayWait = isLimited || (!sharesWorkers && (yields || isLarge(request)));
+    if (mayWait) await this.enter(request.principal, yields ? operationId : "");
+    else this.shares.spend(userId, 1);
+    if (pace && !(await pace.wait(userId))) {
+      throw new ForgeError(429, "rate_limited", "too many such requests of yours wait already");
+    }
+  }
+
+  /** Work that a request causes beyond its coming, by the size of its JSON. */
+  noteBody({ principal }: FastifyRequest, bytes: number): void {
+    this.shares.spend(principal.userId, bytes / BYTES_OF_A_REQUEST);
+  }
+
+  noteAnswer({ principal }: FastifyRequest, characters: number): void {
+    // Set late: not for open paths, and not for who has no key.
+    if (principal) this.shares.spend(principal.userId, characters / CHARACTERS_OF_A_REQUEST);
+  }
+
+  /**
+   * Holds a refusal back whose client would else have this process do little else: for asking too often, or for a
+   * key that is none. False: too many of that client's wait, so that its connection should be cut.
+   */
+  async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
+    if (!(error instanceof ForgeError)) return true;
+    if (error.status !== 429 && error.code !== "invalid_api_key") return true;
+    if (principal) return await this.tenants.wait(principal.userId);
+    this.shares.spendOnStranger(1);
+    return await this.strangers.wait(addressGroup(ip));
+  }
+
+  private async enter({ userId, scope }: Principal, line: string): Promise<void> {
+    const { caps } = this.ctx.config.limits;
+    const cap = scope === "user" ? caps.waiting_requests : caps.waiting_polls;
+    const { limit } = cap;
+    const maxWaiting = limit ?? Number.POSITIVE_INFINITY;
+    if (await this.shares.enter(userId, line, maxWaiting)) return;
+    requireBelow(cap, maxWaiting);
+  }
+}
+
+/** True of a body whose length is not known, too. */
+const isLarge = ({ headers }: FastifyRequest): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"]) > LARGE_BODY;

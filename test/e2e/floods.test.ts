@@ -1,0 +1,123 @@
+import { connect, type Socket } from "node:net";
+import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { mintKey } from "../../infra/api-keys";
+import { type Forge, startForge } from "../support/forge";
+
+/** More requests than any honest client sends: no more of them are begun, held or answered than may be. */
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const request = (method: string, path: string, body = ""): string =>
+  `${method} ${path} HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
+  `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+interface Connection {
+  socket: Socket;
+  /** All that has come. */
+  read(): string;
+  closed: Promise<void>;
+}
+
+function open(): Connection {
+  const { hostname, port } = new URL(forge.stack.apiUrl);
+  const socket = connect({ host: hostname, port: Number(port) });
+  let text = "";
+  socket.setEncoding("utf8").on("data", (chunk: string) => {
+    text += chunk;
+  });
+  socket.on("error", () => undefined);
+  const closed = new Promise<void>((resolve) => socket.once("close", () => resolve()));
+  return { socket, read: () => text, closed };
+}
+
+const statuses = (text: string): string[] =>
+  [...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status = ""]) => status);
+
+test("requests sent before the answers are handled one after the other, each once", async () => {
+  const { socket, read, closed } = open();
+  const name = "pipelined";
+  const make = request("POST", "/api/auth/api-keys", JSON.stringify({ name }));
+  const list = request("GET", "/api/auth/api-keys");
+  socket.write(
+    list + make + list + make + list.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"),
+  );
+  await closed;
+  expect(statuses(read())).toEqual(["200", "201", "200", "201", "200"]);
+  const counts = read()
+    .split("HTTP/1.1 200")
+    .slice(1)
+    .map((answer) => answer.match(/"name":"pipelined","scope":"user","last4"/g)?.length ?? 0);
+  // Each list holds what was made before it; the answers to the makings follow the first two.
+  expect(counts).toEqual([1, 2, 2]);
+});
+
+test("a worker's polls that are sent at once wait one at a time", async () => {
+  const worker = await forge.worker("pipelining");
+  const poll = request("POST", "/worker/next_job", `{"worker_id":"pipelining","wait_seconds":30}`);
+  const { socket, read } = open();
+  socket.write(poll.repeat(10));
+  const waiting = async (): Promise<boolean> => {
+    const { limits } = await forge.user.get<{ limits: { name: string; used: number | null }[] }>(
+      "/api/limits",
+    );
+    return limits.some(({ name, used }) => name === "waiting_requests" && used === 1);
+  };
+  await waitFor("the first to wait", waiting);
+  // Another poll of the same worker ends the one that waits: were all of them begun, each had ended another.
+  expect(await worker.next(0)).toBeUndefined();
+  await waitFor("its answer", () => statuses(read()).length > 0);
+  await waitFor("the second to wait", waiting);
+  expect(statuses(read())).toEqual(["200"]);
+  socket.destroy();
+});
+
+test("whoever sends far too many before the answers is cut off", async () => {
+  const { socket, read, closed } = open();
+  socket.write(request("GET", "/api/auth/ping").repeat(2_000));
+  await closed;
+  expect(statuses(read()).length).toBeLessThan(200);
+});
+
+test("of keys that nobody has, an address is told so at a rate; a valid one is served meanwhile", async () => {
+  const guess = async (): Promise<number> =>
+    await fetch(`${forge.stack.apiUrl}/api/jobs`, {
+      headers: { "x-service-api-key": mintKey("user") },
+    }).then(
+      ({ status }) => status,
+      () => 0,
+    );
+  const began = performance.now();
+  const guesses = Promise.all(Array.from({ length: 1_000 }, guess));
+  expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
+  const answers = await guesses;
+  const seconds = (performance.now() - began) / 1_000;
+  const told = answers.filter((status) => status === 403).length;
+  expect(told + answers.filter((status) => status === 0).length).toBe(1_000);
+  // A burst, the rate, and those that waited the longest.
+  expect(told).toBeLessThanOrEqual(20 + 20 * seconds + 100 * Math.ceil(seconds + 1));
+  expect(told).toBeGreaterThanOrEqual(100);
+});
+
+test("a body of more values than anybody means is refused before they are read", async () => {
+  const user = new ApiClient(forge.stack.apiUrl, forge.stack.keys.userKey);
+  const dataset_uri = "s3://bucket/data.parquet";
+  const of = (params: unknown) => user.call("POST", "/api/jobs/audit", { dataset_uri, params });
+  const { status, body } = await of({ list: Array(150_000).fill(1) });
+  expect(status).toBe(400);
+  expect(body).toMatchObject({
+    error: { code: "invalid_request", message: expect.stringContaining("150000 values") },
+  });
+  // Commas in a text are none.
+  const answer = await of({ text: ",".repeat(200_000) });
+  expect(answer.body).not.toMatchObject({
+    error: { message: expect.stringContaining("150000 values") },
+  });
+});
