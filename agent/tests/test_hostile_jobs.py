@@ -245,3 +245,40 @@ def test_no_path_leads_out_and_no_nesting_takes_all_descriptors(tmp_path: Path) 
     os.close(folder)
     with pytest.raises(UnsafeFile, match="deeper than 64 folders"):
         list_files(tmp_path)
+
+
+DEEP = """
+for folder in (Path(os.environ["TMPDIR"]), output):
+    os.chdir(folder)
+    for _ in range(depth):
+        os.mkdir("d")
+        os.chdir("d")
+"""
+
+
+@pytest.mark.parametrize("depth", [1_500, 5_000])
+def test_folders_deeper_than_any_path_fail_the_job_and_not_the_slot(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, depth: int
+) -> None:
+    report = run_hostile(control_plane, tmp_path, f"depth = {depth}\n{DEEP}", {})
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "deeper than 64 folders" in report["error"]
+    assert list((tmp_path / "work").iterdir()) == []
+    report = run_hostile(control_plane, tmp_path, "(output / 'next').write_text('x')", {})
+    assert report["status"] == "completed"
+
+
+def test_what_a_job_closed_and_linked_is_removed_and_nothing_else(
+    control_plane: ControlPlane, received: Received, tmp_path: Path, outside: Path
+) -> None:
+    code = """
+    temporary = Path(os.environ["TMPDIR"])
+    (temporary / "link").symlink_to(outside)
+    (temporary / "a" / "b").mkdir(parents=True)
+    (temporary / "a" / "b" / "file").write_text("x")
+    (temporary / "a" / "b").chmod(0)
+    (temporary / "a").chmod(0)
+    """
+    run_hostile(control_plane, tmp_path, code, {"outside": outside})
+    assert list((tmp_path / "work").iterdir()) == []
+    assert (outside / "a").read_bytes() == SECRET

@@ -46,12 +46,12 @@ def test_auto_falls_back_with_a_warning_and_true_refuses(
     with caplog.at_level(logging.WARNING):
         isolation = find_isolation(config, [folder])
     assert isolation.of_jobs(0).bare is None
-    assert isolation.of_jobs(0).contained == SlotUser(61_000, gpu_groups())
+    assert isolation.of_jobs(0).contained == SlotUser(isolation.first_uid or 0, gpu_groups())
     assert "can read the agent's key" in caplog.text
     assert str(hidden) in caplog.text
     assert folder.stat().st_mode & 0o777 == 0o700
     strict = AgentConfig("u", "k", handlers=handlers, allow_job_types=("audit",), slot_users="true")
-    with pytest.raises(ConfigError, match="SLOT_USERS is true, and user 61000 can't run jobs"):
+    with pytest.raises(ConfigError, match=r"SLOT_USERS is true, and user \d+ can't run jobs"):
         find_isolation(strict, [folder])
     never = AgentConfig("u", "k", handlers=handlers, slot_users="false")
     assert find_isolation(never, [folder]).of_jobs(0) == RunAs()

@@ -4,6 +4,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from forge_agent.lease import Lease
 from forge_agent.leashed import Ending, Leashed
 from forge_agent.masking import Mask
 from forge_agent.slot_user import RunAs, SlotUser
+from forge_agent.user_processes import processes_of
 
 __all__ = ["open_path"]
 
@@ -218,3 +220,31 @@ def _wait_until(holds: Callable[[], bool], timeout_s: float = 10) -> None:
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+@needs_python
+def test_what_outlives_its_leash_does_not_meet_the_next_job(
+    control_plane: ControlPlane, received: Received, open_path: Path
+) -> None:
+    code = """
+    import ctypes, signal, subprocess, time
+    # Of no group, parent or variable that tells whose it is.
+    subprocess.Popen(["/bin/sleep", "600"], env={}, start_new_session=True)
+    print("hidden", flush=True)
+    time.sleep(1)
+    """
+
+    def kill_leash() -> None:
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+                if b"61002:" in words and any(word.endswith(b"leash.py") for word in words):
+                    os.kill(int(folder.name), 9)
+
+    timer = threading.Timer(0.6, kill_leash)
+    timer.start()
+    report = run_hostile(control_plane, open_path, code, {}, program=PYTHON, run_as=RUN_AS)
+    timer.join()
+    assert report["status"] == "failed"
+    assert b"hidden\n" in received.log
+    assert processes_of(USER.uid) == []

@@ -109,6 +109,10 @@ export interface SignsOfLife {
   poll_seq: number | null;
 }
 
+/** A machine whose set-up failed is out of service anyway, and its error must be seen. */
+const IS_WATCHED = `status in ('idle', 'busy', 'error')
+  and error_code is distinct from 'bootstrap_failed'`;
+
 /** Workers whose silence is watched: heard at least once and not dead yet. */
 export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
   return await all<SignsOfLife>(
@@ -117,7 +121,7 @@ export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
             case when status = 'idle' and not draining and not coalesce(
               available_until > now() + make_interval(secs => ${OFFER_S}), false) then poll_seq end
               as poll_seq
-     from workers where status in ('idle', 'busy', 'error') and heartbeat_seq > 0`,
+     from workers where ${IS_WATCHED} and heartbeat_seq > 0`,
   );
 }
 
@@ -131,7 +135,7 @@ export async function markDead(
   const changed = await execute(
     db,
     `update workers set status = 'dead', status_reason = $3
-     where worker_id = $1 and heartbeat_seq = $2 and status in ('idle', 'busy', 'error')`,
+     where worker_id = $1 and heartbeat_seq = $2 and ${IS_WATCHED}`,
     [workerId, seq, reason],
   );
   return changed === 1;

@@ -7,6 +7,7 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
+import { markDead } from "../../infra/database/heartbeats";
 import { all } from "../../infra/database/pool";
 import { inspectHistory } from "../support/histories";
 import { untilEnded, untilStatus } from "../support/jobs";
@@ -200,6 +201,14 @@ describe("the story of one machine", () => {
     await machine.bootstrapAgain();
     const failed = await machine.untilFailed("connect");
     expect(failed.status_reason).toMatch(`the host's key is ${machine.sshd.hostKey}, not SHA256:`);
+    // It has been silent since before: that must not hide why it is out of service.
+    const { pool } = machine.forge.ctx;
+    const [heard] = await all<{ seq: number }>(
+      pool,
+      "select heartbeat_seq as seq from workers where worker_id = $1",
+      [machine.id],
+    );
+    expect(await markDead(pool, machine.id, heard?.seq ?? 0, "silent")).toBe(false);
     await machine.bootstrapAgain({ ssh_host_key: machine.sshd.hostKey });
     await machine.untilStatus("idle");
   }, 120_000);

@@ -2,7 +2,6 @@
 
 import logging
 import random
-import shutil
 import socket
 import threading
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from .lease import Lease
 from .leashed import Ending
 from .log_file import LogFile
 from .masking import Mask
+from .remove_tree import remove_tree
 from .slot_user import RunAs
 from .storage import Storage
 
@@ -52,7 +52,7 @@ class Deployments:
         for folder in sorted(self._folder.glob("*/")):
             deployment = self._deployment(folder)
             if not deployment.is_kept:
-                shutil.rmtree(folder, ignore_errors=True)
+                remove_tree(folder)
                 continue
             logger.info("deployment %s is restored", deployment.id)
             with self._lock:
@@ -79,7 +79,7 @@ class Deployments:
         port = _free_port(host, self._config.deploy_ports)
         deployment.prepare(host, port, lease.job.get("serving_token"))
         folder = deployment.run_folder
-        shutil.rmtree(folder.path, ignore_errors=True)  # an earlier try's, perhaps with its links
+        remove_tree(folder.path)  # an earlier try's, perhaps with its links
         folder.describe(lease, inputs, None, {})
         deployment.job_log = log
         with self._lock:
@@ -108,7 +108,7 @@ class Deployments:
 
     def discard(self, lease: Lease) -> None:
         """Frees what a deploy job that came to nothing has left."""
-        shutil.rmtree(self.folder_for(lease), ignore_errors=True)
+        remove_tree(self.folder_for(lease))
 
     def stop(self, deployment_id: str) -> None:
         """Ends it for good."""
@@ -117,7 +117,7 @@ class Deployments:
                 deployment = self._served.pop(deployment_id, None)
             if deployment:
                 deployment.stop()
-                shutil.rmtree(deployment.folder, ignore_errors=True)
+                remove_tree(deployment.folder)
                 logger.info("deployment %s is stopped", deployment_id)
 
     def describe(self) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from .handler_failed import HandlerFailed
 from .job_files import UnsafeFile, give, list_files
 from .lease import Lease
 from .log_file import LogFile
+from .remove_tree import remove_tree
 from .slot_user import SlotUser
 from .storage import Storage, upload_all
 
@@ -131,4 +131,4 @@ class HandlerFolder:
     def forget(self) -> None:
         """Frees what a try that failed has left, but for its checkpoints."""
         for folder in (self.output, self.temporary):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_tree(folder)

@@ -15,6 +15,7 @@ from .job_types import handler_for, job_types_of
 from .leashed import Leashed
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
+from .user_range import claim_user_range
 
 logger = logging.getLogger(__name__)
 
@@ -59,11 +60,13 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
     is_root = os.geteuid() == 0
     if config.slot_users == "false" or (config.slot_users == "auto" and not is_root):
         return Isolation(None)
-    user = SlotUser(config.slot_user_base, gpu_groups())
+    base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
+    user = SlotUser(base or config.slot_user_base, gpu_groups())
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
         folder.chmod(mode | _PASSES)
     no_users = None if is_root else "the agent does not run as root"
+    no_users = no_users or (None if base else "no range of users is free")
     no_users = no_users or _try(user, folders[-1], [("/bin/sh", "-c", "exit 0")])
     why_not = no_users or _try(user, folders[-1], _probes(config))
     if why_not is None:

@@ -104,10 +104,12 @@ def give(root: Path, uid: int, gid: int | None = None) -> None:
     elsewhere, and be another user's file. The group is by default the one of the user's number.
     """
     with open_folder(root) as folder:
-        _give(folder, uid, uid if gid is None else gid)
+        _give(folder, uid, uid if gid is None else gid, 0)
 
 
-def _give(folder: int, uid: int, gid: int) -> None:
+def _give(folder: int, uid: int, gid: int, depth: int) -> None:
+    if depth > _MAX_DEPTH:
+        raise UnsafeFile(f"a folder lies deeper than {_MAX_DEPTH} folders")
     os.fchown(folder, uid, gid)
     os.fchmod(folder, 0o700)
     with os.scandir(folder) as entries:
@@ -117,7 +119,7 @@ def _give(folder: int, uid: int, gid: int) -> None:
         if stat.S_ISDIR(found.st_mode):
             below = _open(name, _FOLDER, name, folder)
             try:
-                _give(below, uid, gid)
+                _give(below, uid, gid, depth + 1)
             finally:
                 os.close(below)
         elif found.st_nlink == 1:

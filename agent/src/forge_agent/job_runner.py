@@ -2,7 +2,6 @@
 
 import logging
 import math
-import shutil
 import threading
 import time
 from collections.abc import Mapping
@@ -26,6 +25,7 @@ from .leashed import Ending
 from .log_file import LogFile
 from .log_sender import LogSender
 from .masking import Mask
+from .remove_tree import remove_tree
 from .sendable import sendable_text
 from .slot_user import RunAs
 from .storage import Inputs, NoSuchInput, Storage, local_path, storage_for
@@ -65,7 +65,8 @@ class JobRunner:
         self._mask = mask
         self._reports: Reports | None = None
         # What an agent that was killed left half done is of no use.
-        shutil.rmtree(work, ignore_errors=True)
+        run_as.end_processes()
+        remove_tree(work)
         self._run_as = run_as
         run_as.prepare(work)
 
@@ -81,6 +82,9 @@ class JobRunner:
         started = time.monotonic()
         self._reports = None
         try:
+            # The next job may be another tenant's.
+            if not self._run_as.end_processes():
+                raise OSError("processes of an earlier job can't be ended")
             self._run_as.prepare(folder)
             report = self._run_logged(lease, folder)
         except Exception as error:
@@ -88,7 +92,8 @@ class JobRunner:
             logger.exception("job %s failed", lease.job_id)
             report = _failed(f"on the worker: {error}", retryable=True)
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._run_as.end_processes()
+            remove_tree(folder)
         if lease.job_type == "deploy" and (report is None or report["status"] == "failed"):
             self._deployments.discard(lease)
         if report is None:

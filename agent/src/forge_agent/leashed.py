@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from .slot_user import SlotUser
+from .user_processes import end_processes_of
 
 MARKER = "FORGE_JOB_FILE"
 """A variable that only the processes of one try of a job have alike."""
@@ -65,6 +66,7 @@ class Leashed:
             os.close(status_write)
         self._status = os.fdopen(status_read)
         self._marker = env.get(MARKER)
+        self._user = user
         self._timer: threading.Timer | None = None
         self._ending = Ending(code=None, signal=9, reason="its supervisor was killed")
         self.pid = int(json.loads(self._status.readline() or '{"pid": 0}')["pid"])
@@ -121,6 +123,9 @@ class Leashed:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(self.pid, signal.SIGKILL)
             end_marked(self._marker)
+            if self._user:
+                # What changed its group and variables, too. A model of this slot starts again.
+                end_processes_of(self._user.uid)
 
 
 def end_marked(marker: str | None) -> None:

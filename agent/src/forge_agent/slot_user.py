@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .config import HandlerConfig
+from .user_processes import end_processes_of
 
 _GPU_NODES = ("nvidia*", "nvidia-caps/*", "dri/*", "kfd")
 
@@ -41,6 +42,11 @@ class RunAs:
         if user := self.bare or self.contained:
             os.chown(folder, os.geteuid(), user.uid)
             folder.chmod(0o710)
+
+    def end_processes(self) -> bool:
+        """Ends what still runs as the user of its own, if there is one. Whether nothing is left."""
+        user = self.bare or self.contained
+        return user is None or end_processes_of(user.uid)
 
 
 def gpu_groups(devices: Path = Path("/dev")) -> tuple[int, ...]:
