@@ -37,12 +37,27 @@ def test_the_unit_is_one_that_systemd_takes(tmp_path: Path, state: Path | None) 
     command = ["systemd-analyze", "verify", "--man=no", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "agent config.toml' --slots per-gpu\n" in unit.read_text()
+    assert 'agent config.toml" --slots per-gpu\n' in unit.read_text()
+
+
+def test_values_are_written_as_systemd_reads_them() -> None:
+    """The words of systemd.syntax(7): quotes, backslashes, specifiers (%) and variables ($)."""
+    service = Service(state_path=Path('/srv/100% "mine"'), env_path=Path("/etc/my agent%.env"))
+    unit = render_unit({"--config": Path("/etc/$HOME\\a b.toml"), "--slots": "per-gpu"}, service)
+    folder = '/srv/100%% \\"mine\\"'
+    assert f'\nEnvironment="FORGE_AGENT_STATE={folder}" "HOME={folder}"\n' in unit
+    assert f'\nReadWritePaths="{folder}"\n' in unit
+    assert "\nEnvironmentFile=-/etc/my agent%%.env\n" in unit
+    assert ' -m forge_agent --config "/etc/$$HOME\\\\a b.toml" --slots per-gpu\n' in unit
+    with pytest.raises(ConfigError, match="can't be written to a unit file"):
+        render_unit({"--config": Path("/etc/a\nExecStartPre=evil")}, Service())
 
 
 def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:
     assert "\nCapabilityBoundingSet=CAP_SETUID CAP_SETGID " in render_unit({}, Service(user="root"))
+    assert "\nRuntimeDirectory=forge-agents\n" in render_unit({}, Service(user="root"))
     assert "\nCapabilityBoundingSet=\n" in render_unit({}, Service())
+    assert "RuntimeDirectory" not in render_unit({}, Service())
 
 
 @pytest.mark.usefixtures("groups")

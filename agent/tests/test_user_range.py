@@ -13,9 +13,9 @@ def test_the_second_agent_takes_the_next_range(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
 
 
-def test_none_where_nothing_can_be_locked(tmp_path: Path) -> None:
-    (tmp_path / "forge-agent-users-61000.lock").symlink_to(tmp_path / "elsewhere")
-    assert claim_user_range(61_000, tmp_path) is None
+def test_nothing_is_locked_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "users-61000.lock").symlink_to(tmp_path / "elsewhere")
+    assert claim_user_range(61_000, tmp_path) == 61_000
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -2,16 +2,23 @@
 
 import grp
 import re
-import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .settings import ConfigError
+from .unit_value import argument, line, word
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _GPU_GROUPS = ("video", "render")
+
+# Where root's agents tell each other which users they have (user_range.py).
+_ROOT_FOLDER = """\
+RuntimeDirectory=forge-agents
+RuntimeDirectoryMode=0700
+RuntimeDirectoryPreserve=yes
+"""
 
 # Root needs these to run jobs as users of their own, read their files and end their processes.
 _ROOT_CAPABILITIES = (
@@ -30,7 +37,7 @@ EnvironmentFile=-{env_file}
 User={user}
 SupplementaryGroups={groups}
 {state}
-Restart=always
+{root_folder}Restart=always
 RestartSec=5
 # 77: its key is refused, and 2: its configuration is wrong. Neither passes by itself.
 RestartPreventExitStatus=77 2
@@ -98,16 +105,17 @@ class Service:
 
 def render_unit(flags: Mapping[str, object], service: Service) -> str:
     """`flags`: of the command line, as the service should get them; None for one not given."""
-    command = [sys.executable, "-m", "forge_agent"]
+    words = ["-m", "forge_agent"]
     for name, value in flags.items():
         if value is not None:
-            command += [name, str(value.resolve() if isinstance(value, Path) else value)]
+            words += [name, str(value.resolve() if isinstance(value, Path) else value)]
     return _UNIT.format(
-        command=shlex.join(command),
-        env_file=service.env_file,
+        command=" ".join([word(sys.executable), *map(argument, words)]),
+        env_file=line(str(service.env_file)),
         user=service.user,
         groups=" ".join(_groups_of_gpus()),
         state=_state_settings(service),
+        root_folder=_ROOT_FOLDER if service.user == "root" else "",
         capabilities=_ROOT_CAPABILITIES if service.user == "root" else "",
     )
 
@@ -116,7 +124,8 @@ def _state_settings(service: Service) -> str:
     if service.state_path is None:
         return f"StateDirectory={service.name}\nStateDirectoryMode=0700"
     folder = service.state_dir
-    return f"Environment=FORGE_AGENT_STATE={folder} HOME={folder}\nReadWritePaths={folder}"
+    variables = f"{word(f'FORGE_AGENT_STATE={folder}')} {word(f'HOME={folder}')}"
+    return f"Environment={variables}\nReadWritePaths={word(str(folder))}"
 
 
 def _groups_of_gpus() -> list[str]:
