@@ -53,7 +53,7 @@ export class Door {
     // Workers that serve every tenant don't wait for the share of the one whose they are.
     const mayWait = isLimited || (!sharesWorkers && (yields || isLarge(request)));
     if (mayWait) await this.enter(request.principal, yields ? operationId : "");
-    else this.shares.spend(userId, 1);
+    else this.spend(request.principal, 1);
     if (pace && !(await pace.wait(userId))) {
       throw new ForgeError(429, "rate_limited", "too many such requests of yours wait already");
     }
@@ -61,12 +61,12 @@ export class Door {
 
   /** Work that a request causes beyond its coming, by the size of its JSON. */
   noteBody({ principal }: FastifyRequest, bytes: number): void {
-    this.shares.spend(principal.userId, bytes / BYTES_OF_A_REQUEST);
+    this.spend(principal, bytes / BYTES_OF_A_REQUEST);
   }
 
   noteAnswer({ principal }: FastifyRequest, characters: number): void {
     // Set late: not for open paths, and not for who has no key.
-    if (principal) this.shares.spend(principal.userId, characters / CHARACTERS_OF_A_REQUEST);
+    if (principal) this.spend(principal, characters / CHARACTERS_OF_A_REQUEST);
   }
 
   /**
@@ -79,6 +79,11 @@ export class Door {
     if (principal) return await this.tenants.wait(principal.userId);
     this.shares.spendOnStranger(1);
     return await this.strangers.wait(addressGroup(ip));
+  }
+
+  /** An admin's, and shared workers', is no tenant's: whoever scrapes metrics makes no tenant wait. */
+  private spend({ userId, sharesWorkers }: Principal, cost: number): void {
+    if (!sharesWorkers) this.shares.spend(userId, cost);
   }
 
   private async enter({ userId, scope }: Principal, line: string): Promise<void> {
