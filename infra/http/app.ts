@@ -14,7 +14,6 @@ import type { Context } from "../context";
 import { recordAudit } from "../database/audit";
 import { newId } from "../ids";
 import { MIN_CLIENT_RELEASE, RELEASE } from "../release";
-import { parseJsonBody } from "./body";
 import { Door } from "./door";
 import { sendConnectionError, sendError } from "./errors";
 import { lingerOnClose } from "./lingering-close";
@@ -127,7 +126,7 @@ export async function createApp(
     delete message.headers.expect;
     app.server.emit("request", message, answer);
   });
-  addBodyParsers(app, door, http.maxJsonDepth);
+  addBodyParsers(app, door);
   app.decorateRequest("principal");
 
   app.addHook("onRequest", async (request, reply) => {
@@ -234,15 +233,12 @@ function corsOptions(origins: string[]) {
 }
 
 /** JSON by our own parser; anything else passes as a stream, to the routes that take it (routing.ts). */
-function addBodyParsers(app: FastifyInstance, door: Door, maxDepth: number): void {
+function addBodyParsers(app: FastifyInstance, door: Door): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
     "application/json",
     { parseAs: "buffer" },
-    async (request: FastifyRequest, bytes: Buffer) => {
-      door.noteBody(request, bytes.length);
-      return parseJsonBody(bytes, maxDepth);
-    },
+    async (request: FastifyRequest, bytes: Buffer) => await door.read(request, bytes),
   );
   app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
 }

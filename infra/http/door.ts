@@ -1,9 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ForgeError } from "../../core/errors";
 import type { Context } from "../context";
+import { FairTurns } from "../fair-turns";
 import { requireBelow } from "../limits/quota-exceeded";
 import { addressGroup } from "../net/address-group";
 import { Pace } from "../pace";
+import { parseJsonBody } from "./body";
 import { eventLoopShare, FairShare } from "./fair-share";
 import { KeyLookup } from "./key-lookup";
 import { authenticate, type Principal } from "./principal";
@@ -29,6 +32,7 @@ export class Door {
   private readonly tenants: Pace;
   private readonly strangers: Pace;
   private readonly shares: FairShare;
+  private readonly largeBodies = new FairTurns();
 
   constructor(private readonly ctx: Context) {
     this.keys = new KeyLookup(ctx.pool);
@@ -59,9 +63,25 @@ export class Door {
     }
   }
 
-  /** Work that a request causes beyond its coming, by the size of its JSON. */
-  noteBody({ principal }: FastifyRequest, bytes: number): void {
-    this.spend(principal, bytes / BYTES_OF_A_REQUEST);
+  /**
+   * Reads a body of JSON. Large ones are read one at a time, tenants taking turns, and take half of the process's
+   * time at most: what else is due comes in between.
+   */
+  async read({ principal }: FastifyRequest, bytes: Buffer): Promise<unknown> {
+    this.spend(principal, bytes.length / BYTES_OF_A_REQUEST);
+    const parse = (): unknown => parseJsonBody(bytes, this.ctx.config.http.maxJsonDepth);
+    if (bytes.length <= LARGE_BODY) return parse();
+    return await new Promise((resolve, reject) => {
+      void this.largeBodies.take(principal.userId, async () => {
+        const began = performance.now();
+        try {
+          resolve(parse());
+        } catch (error) {
+          reject(error);
+        }
+        await sleep(performance.now() - began);
+      });
+    });
   }
 
   noteAnswer({ principal }: FastifyRequest, characters: number): void {

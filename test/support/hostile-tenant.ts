@@ -158,11 +158,11 @@ async function pipelines(): Promise<void> {
     `POST /worker/next_job HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${userKey}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
   );
-  const batch = Buffer.concat(Array(100).fill(poll));
+  const batch = Buffer.concat(Array(20).fill(poll));
   const round = (): Promise<number> =>
     new Promise((resolve) => {
       const socket = connect({ host: hostname, port: Number(port) });
-      const sending = setInterval(() => socket.write(batch), 20);
+      const sending = setInterval(() => socket.write(batch), 100);
       socket.resume().on("error", () => undefined);
       socket.once("close", () => {
         clearInterval(sending);
