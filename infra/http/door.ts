@@ -24,6 +24,8 @@ const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
 /** In bytes, from which on a body waits for its tenant's share, whatever it is for. */
 const LARGE_BODY = 16_384;
+/** Of one tenant that may wait to be read, each in memory. */
+const MAX_LARGE_BODIES = 100;
 
 /** What every request passes before its route looks at it: its key, its tenant's limits and its tenant's share. */
 export class Door {
@@ -59,7 +61,7 @@ export class Door {
     if (mayWait) await this.enter(request.principal, yields ? operationId : "");
     else this.spend(request.principal, 1);
     if (pace && !(await pace.wait(userId))) {
-      throw new ForgeError(429, "rate_limited", "too many such requests of yours wait already");
+      throw tooMany("such requests");
     }
   }
 
@@ -71,6 +73,7 @@ export class Door {
     this.spend(principal, bytes.length / BYTES_OF_A_REQUEST);
     const parse = (): unknown => parseJsonBody(bytes, this.ctx.config.http.maxJsonDepth);
     if (bytes.length <= LARGE_BODY) return parse();
+    if (this.largeBodies.waitingOf(principal.userId) >= MAX_LARGE_BODIES) throw tooMany("bodies");
     return await new Promise((resolve, reject) => {
       void this.largeBodies.take(principal.userId, async () => {
         const began = performance.now();
@@ -115,6 +118,9 @@ export class Door {
     requireBelow(cap, maxWaiting);
   }
 }
+
+const tooMany = (what: string): ForgeError =>
+  new ForgeError(429, "rate_limited", `too many ${what} of yours wait already`);
 
 /** True of a body whose length is not known, too. */
 const isLarge = ({ headers }: FastifyRequest): boolean =>

@@ -221,7 +221,7 @@ function describeRefusals(route: Route): Record<string, Json> {
     may(403, "invalid_api_key", "insufficient_scope");
     may(503, "unavailable");
   }
-  if (route.scope !== "open" && !route.unlimited) may(429, "rate_limited", "quota_exceeded");
+  if (route.scope !== "open") may(429, "rate_limited", "quota_exceeded");
   if (hasBody) {
     may(408, "request_timeout");
     may(413, "body_too_large");

@@ -1,0 +1,65 @@
+import { createServer, type Server } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { oneAtATime } from "./one-at-a-time";
+
+let server: Server;
+/** What each request waits for, by its path. */
+let open: Map<string, () => void>;
+
+beforeEach(async () => {
+  open = new Map();
+  server = createServer(
+    oneAtATime((request, answer) => {
+      open.set(request.url ?? "", () => answer.end(request.url));
+    }),
+  );
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+});
+
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const client = () => connect((server.address() as AddressInfo).port, "127.0.0.1");
+const get = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setImmediate(resolve));
+}
+
+test("the next begins when the one before it is answered; other connections don't wait", async () => {
+  const [one, other] = [client(), client()];
+  one.write(get("/1") + get("/2"));
+  other.write(get("/3"));
+  await until(() => open.has("/1") && open.has("/3"));
+  expect([...open.keys()].sort()).toEqual(["/1", "/3"]);
+  open.get("/1")?.();
+  await until(() => open.has("/2"));
+});
+
+test("those of a client that has gone are not begun", async () => {
+  const one = client();
+  one.write(get("/1") + get("/2"));
+  await until(() => open.has("/1"));
+  one.destroy();
+  const other = client();
+  other.write(get("/3"));
+  await until(() => open.has("/3"));
+  open.get("/1")?.();
+  open.get("/3")?.();
+  await new Promise((resolve) => other.once("data", resolve));
+  expect([...open.keys()]).toEqual(["/1", "/3"]);
+});
+
+test("whose requests are too many is cut off, and errors have stacks as before", async () => {
+  const one = client();
+  const closed = new Promise((resolve) => one.once("close", resolve));
+  one.on("error", () => undefined);
+  one.write(Array.from({ length: 100 }, (_, n) => get(`/${n}`)).join(""));
+  await closed;
+  await until(() => open.has("/0"));
+  expect([...open.keys()]).toEqual(["/0"]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(new Error("x").stack).toMatch(/\n\s+at /);
+});
