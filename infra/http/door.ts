@@ -7,7 +7,7 @@ import { requireBelow } from "../limits/quota-exceeded";
 import { addressGroup } from "../net/address-group";
 import { Pace } from "../pace";
 import { parseJsonBody } from "./body";
-import { eventLoopShare, FairShare } from "./fair-share";
+import { busyShare, FairShare } from "./fair-share";
 import { KeyLookup } from "./key-lookup";
 import { authenticate, type Principal } from "./principal";
 import { RateLimiter } from "./rate-limit";
@@ -22,6 +22,8 @@ const SHARES = { busyFrom: 0.6, maxWaitMs: 5_000 };
 /** Work is counted in requests of the least kind: so many characters of an answer, or bytes of a body, are one. */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;
+/** Of what is passed on or stored, and not parsed. */
+const STREAMED_BYTES_OF_A_REQUEST = 400_000;
 /** In bytes, from which on a body waits for its tenant's share, whatever it is for. */
 const LARGE_BODY = 16_384;
 /** Of one tenant that may wait to be read, each in memory. */
@@ -41,7 +43,7 @@ export class Door {
     this.limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
     this.tenants = new Pace(OF_A_TENANT, ctx.clock.nowMs);
     this.strangers = new Pace(OF_STRANGERS, ctx.clock.nowMs);
-    this.shares = new FairShare(SHARES, ctx.clock.nowMs, eventLoopShare());
+    this.shares = new FairShare(SHARES, ctx.clock.nowMs, busyShare());
   }
 
   /** Whose the request is. @throws 403 without a valid key. */
@@ -53,8 +55,10 @@ export class Door {
   /** Counts a request whose principal is known; resolves when it may go on. @throws 429 when it may not. */
   async admit(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { userId, scope, sharesWorkers } = request.principal;
-    const { yields, unlimited, operationId = "", pace } = routeOf(request) ?? {};
+    const { yields, unlimited, operationId = "", pace, stream } = routeOf(request) ?? {};
     const isLimited = scope === "user" && !unlimited;
+    const length = Number(request.headers["content-length"] ?? 0);
+    if (stream) this.spend(request.principal, length / STREAMED_BYTES_OF_A_REQUEST);
     if (isLimited) await this.limiter.admit(userId, reply);
     // Workers that serve every tenant don't wait for the share of the one whose they are.
     const mayWait = isLimited || (!sharesWorkers && (yields || isLarge(request)));

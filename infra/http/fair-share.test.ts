@@ -30,7 +30,7 @@ test("a tenant alone has all of a busy process", async () => {
 
 test("of two, the one that causes most of the work waits, and the other does not", async () => {
   const fair = share();
-  fair.spend("big", 100);
+  fair.spend("big", 1_000);
   expect(await goesOn(enter(fair, "small"))).toBe(true);
   const waits = enter(fair, "big");
   expect(await goesOn(waits)).toBe(false);
@@ -42,11 +42,11 @@ test("of two, the one that causes most of the work waits, and the other does not
 
 test("no tenant waits where strangers cause most of the work, and none hides behind them", async () => {
   const fair = share();
-  fair.spend("honest", 100);
+  fair.spend("honest", 1_000);
   fair.spend("small", 1);
-  fair.spendOnStranger(1_000);
+  fair.spendOnStranger(10_000);
   expect(await goesOn(enter(fair, "honest"))).toBe(true);
-  fair.spend("hiding", 800);
+  fair.spend("hiding", 8_000);
   const waits = enter(fair, "hiding");
   expect(await goesOn(waits)).toBe(false);
   busy = 0;
@@ -54,10 +54,17 @@ test("no tenant waits where strangers cause most of the work, and none hides beh
   await waits;
 });
 
+test("a tenant that asks little waits for nobody's sake", async () => {
+  const fair = share();
+  fair.spend("honest", 150);
+  fair.spend("other", 1);
+  expect(await goesOn(enter(fair, "honest"))).toBe(true);
+});
+
 test("nobody waits where the process has time", async () => {
   busy = 0.5;
   const fair = share();
-  fair.spend("big", 100);
+  fair.spend("big", 1_000);
   fair.spend("small", 1);
   expect(await goesOn(enter(fair, "big"))).toBe(true);
 });
