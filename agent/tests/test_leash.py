@@ -1,6 +1,7 @@
 """Commands on the leash: real processes, and nothing of them left."""
 
 import contextlib
+import inspect
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from forge_agent import leash
 from forge_agent.leashed import Ending, Leashed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="/proc and subreapers are Linux's")
@@ -102,6 +104,29 @@ def test_memory_that_forks_share_counts_once_and_that_of_a_threads_child_counts(
     thread = threading.Thread(target=subprocess.run, args=[command]); thread.start(); thread.join()
     """
     assert _finish(_leashed(by_thread, tmp_path, memory_gb=0.2))[1].signal == 9
+
+
+def test_a_long_chain_of_processes_does_not_end_the_leash() -> None:
+    """Each process has one child. With less of a stack the chain may be short."""
+    code = """
+    import os, time
+    for _ in range(60):
+        if os.fork(): time.sleep(600)
+    print("long", flush=True)
+    time.sleep(600)
+    """
+    command = [sys.executable, "-S", "-c", textwrap.dedent(code)]
+    chain = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+    limit = sys.getrecursionlimit()
+    try:
+        assert chain.stdout is not None
+        assert chain.stdout.readline() == b"long\n"
+        sys.setrecursionlimit(len(inspect.stack()) + 40)
+        assert len(leash._descendants(chain.pid)) == 60
+    finally:
+        sys.setrecursionlimit(limit)
+        os.killpg(chain.pid, 9)
+        chain.communicate()
 
 
 @pytest.mark.parametrize("victim", ["agent", "leash"])

@@ -155,12 +155,19 @@ def _end_rest(child: int) -> None:
 
 
 def _descendants(of: int) -> list[int]:
-    """Every process below one, by /proc; none where there is no such thing."""
+    """Every process below one, by /proc; none where there is no such thing.
+
+    Without recursion: a job decides how long a chain of processes is.
+    """
     found: list[int] = []
-    for task in Path(f"/proc/{of}/task").glob("*"):  # each thread has children of its own
-        with contextlib.suppress(OSError):
-            for text in (task / "children").read_text().split():
-                found += [int(text), *_descendants(int(text))]
+    parents = [of]
+    while parents:
+        # Each thread has children of its own.
+        for task in Path(f"/proc/{parents.pop()}/task").glob("*"):
+            with contextlib.suppress(OSError):
+                children = [int(text) for text in (task / "children").read_text().split()]
+                found += children
+                parents += children
     return found
 
 
