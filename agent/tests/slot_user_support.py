@@ -4,7 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,3 +21,18 @@ def open_path() -> Iterator[Path]:
     folder.chmod(0o711)
     yield folder
     shutil.rmtree(folder)
+
+
+def passes_as(uid: int, check: Callable[[], bool]) -> bool:
+    """Whether a check holds for another user. In a child: a process can't become root again."""
+    pid = os.fork()
+    if pid == 0:
+        status = 2
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+            status = 0 if check() else 1
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0

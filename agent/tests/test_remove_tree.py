@@ -6,10 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from slot_user_support import needs_root, open_path, passes_as
 
+from forge_agent import remove_tree as module
 from forge_agent.remove_tree import remove_tree
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+__all__ = ["open_path"]
+
+OTHER_UID = 61_998
 
 
 def test_what_is_not_there_is_gone(tmp_path: Path) -> None:
@@ -33,12 +37,70 @@ def test_many_folders_side_by_side_and_below(tmp_path: Path) -> None:
 
 
 @needs_root
+def test_folders_that_their_owner_closed_are_opened_and_removed(open_path: Path) -> None:
+    """Root needs no permission, so another user tries."""
+    own = open_path / "own"
+    own.mkdir()
+    os.chown(own, OTHER_UID, OTHER_UID)
+
+    def closes_and_removes() -> bool:
+        below = own / "root" / "a" / "b"
+        below.mkdir(parents=True)
+        (below / "file").touch()
+        for folder in (below, below.parent, own / "root"):
+            folder.chmod(0)
+        return remove_tree(own / "root")
+
+    assert passes_as(OTHER_UID, closes_and_removes)
+    assert list(own.iterdir()) == []
+
+
+def test_a_link_that_takes_the_place_of_a_folder_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that could not be ended may swap them after the agent looked."""
+    outside = tmp_path / "outside"
+    outside.mkdir(mode=0o500)
+    (outside / "file").touch()
+    swapped = tmp_path / "root" / "folder"
+    swapped.mkdir(parents=True)
+    swapped.chmod(0)
+    chmod = os.chmod
+
+    def swap_then_chmod(path: str, mode: int, **options: int) -> None:
+        swapped.rmdir()
+        swapped.symlink_to(outside)
+        chmod(path, mode, **options)
+
+    monkeypatch.setattr(module.os, "chmod", swap_then_chmod)
+    remove_tree(tmp_path / "root")
+    monkeypatch.undo()
+    assert outside.stat().st_mode & 0o777 == 0o500
+    assert (outside / "file").exists()
+
+
+def test_a_disk_that_fails_is_told_and_not_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "file").touch()
+    monkeypatch.setattr(module.os, "scandir", fails)
+    assert not remove_tree(tmp_path / "root")
+    assert caplog.text.count("Input/output error") == 1
+
+
+@needs_root
 def test_what_can_not_be_removed_is_told_and_the_rest_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mounted = tmp_path / "root" / "a" / "mounted"
     mounted.mkdir(parents=True)
     (tmp_path / "root" / "b").mkdir()
+    for name in ("before", "zlast"):  # beside it: a folder is listed in no order
+        (tmp_path / "root" / "a" / name / "below").mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "tmpfs", str(mounted)]
     if subprocess.run(mount, check=False, capture_output=True).returncode != 0:
         pytest.skip("nothing can be mounted here")
@@ -47,5 +109,6 @@ def test_what_can_not_be_removed_is_told_and_the_rest_is_gone(
             assert not remove_tree(tmp_path / "root")
     finally:
         subprocess.run(["umount", str(mounted)], check=True)
-    assert not (tmp_path / "root" / "b").exists()
-    assert "not all of" in caplog.text
+    left = {path.name for path in (tmp_path / "root").rglob("*")}
+    assert left == {"a", "mounted"}
+    assert caplog.text.count("not all of") == 1

@@ -1,91 +1,120 @@
-"""Removes what a job left, however deep its folders lie."""
+"""Removes what a job left, however deep its folders are and however many files they hold."""
 
 import contextlib
 import logging
 import os
 import stat
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# Opens a folder that its mode closes to us, to change that mode. Linux only.
+_NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_tree(root: Path) -> bool:
-    """Removes a folder with all that is in it: links, not what they lead to.
+    """Removes a folder with everything in it: links, but not what they point to.
 
-    A job decides how deep its folders lie, so neither calls, nor open descriptors, nor the length
-    of a path grow with the depth: what lies in a folder of `root` is moved up to `root` first. No
-    process of a job may run there. Whether nothing is left; what is, is logged and not raised,
-    because the worker goes on.
+    A job decides how deep its folders are. So calls, open descriptors and the length of paths don't
+    grow with the depth: the folders in a folder of `root` are moved up to `root` first. Returns
+    whether nothing is left. What can't be removed is logged and not raised: the worker goes on.
     """
     try:
-        top = os.open(root, _FOLDER)
+        top = _open(str(root))
     except FileNotFoundError:
         return True
     except OSError as error:
         logger.warning("%s can't be removed: %s", root, error)
         return False
+    removal = _Removal(top)
     try:
-        errors = _Emptying(top).run()
+        removal.run()
     finally:
         os.close(top)
     try:
         root.rmdir()
     except OSError as error:
-        logger.warning("not all of %s can be removed: %s", root, (errors or [error])[0])
+        logger.warning("not all of %s can be removed: %s", root, removal.first_error or error)
         return False
     return True
 
 
-class _Emptying:
+class _Removal:
     def __init__(self, top: int) -> None:
+        self.first_error: OSError | None = None
         self._top = top
         self._prefix = uuid.uuid4().hex
         self._moved = 0
+        self._steps = 0
+        """Entries that were removed or moved so far."""
         self._kept: set[str] = set()
         """Folders of the top that can't be removed."""
-        self._errors: list[OSError] = []
 
-    def run(self) -> list[OSError]:
-        while folders := [name for name in self._clear(self._top) if name not in self._kept]:
-            for name in folders:
-                try:
-                    self._remove(name)
-                except OSError as error:
-                    self._errors.append(error)
-                    self._kept.add(name)
-        return self._errors
+    def run(self) -> None:
+        self._empty(self._top, self._remove)
 
-    def _remove(self, name: str) -> None:
-        """A folder of the top, whose own folders come into the top."""
-        folder = os.open(name, _FOLDER, dir_fd=self._top)
+    def _empty(self, folder: int, on_folder: Callable[[str, int], None]) -> None:
+        """Lists the folder until a pass changes nothing: entries come and go while it is read."""
+        before = -1
+        while before != self._steps:
+            before = self._steps
+            try:
+                # Not as a list: a job may make millions of files.
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        self._handle(entry, folder, on_folder)
+            except OSError as error:
+                self.first_error = self.first_error or error
+
+    def _handle(
+        self, entry: os.DirEntry[str], folder: int, on_folder: Callable[[str, int], None]
+    ) -> None:
         try:
-            for below in self._clear(folder):
-                self._moved += 1
-                target = f"{self._prefix}-{self._moved}"
-                os.rename(below, target, src_dir_fd=folder, dst_dir_fd=self._top)
+            if entry.is_dir(follow_symlinks=False):
+                on_folder(entry.name, folder)
+            else:
+                os.unlink(entry.name, dir_fd=folder)
+                self._steps += 1
+        except OSError as error:
+            self.first_error = self.first_error or error
+
+    def _remove(self, name: str, _: int) -> None:
+        """Removes a folder of the top, after its own folders have moved to the top."""
+        if name in self._kept:
+            return
+        self._kept.add(name)
+        folder = _open(name, self._top)
+        try:
+            self._empty(folder, self._move_up)
         finally:
             os.close(folder)
         os.rmdir(name, dir_fd=self._top)
+        self._steps += 1
+        self._kept.remove(name)
 
-    def _clear(self, folder: int) -> list[str]:
-        """Removes all that is no folder; the names of those that are."""
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries]
-        folders: list[str] = []
-        for name in names:
-            try:
-                found = os.lstat(name, dir_fd=folder)
-                if not stat.S_ISDIR(found.st_mode):
-                    os.unlink(name, dir_fd=folder)
-                    continue
-                folders.append(name)
-                if found.st_mode & stat.S_IRWXU != stat.S_IRWXU:
-                    # Its owner took away what it takes to empty and to move it.
-                    with contextlib.suppress(PermissionError):
-                        os.chmod(name, stat.S_IRWXU, dir_fd=folder)
-            except OSError as error:
-                self._errors.append(error)
-        return folders
+    def _move_up(self, name: str, folder: int) -> None:
+        _permit(name, folder)  # moving a folder elsewhere writes to it
+        target = f"{self._prefix}-{self._moved}"
+        self._moved += 1
+        os.rename(name, target, src_dir_fd=folder, dst_dir_fd=self._top)
+        self._steps += 1
+
+
+def _open(name: str, parent: int | None = None) -> int:
+    _permit(name, parent)
+    return os.open(name, _FOLDER, dir_fd=parent)
+
+
+def _permit(name: str, parent: int | None) -> None:
+    """Gives the owner of a folder back what it takes to list, empty and move it."""
+    folder = os.open(name, _NAME_ONLY, dir_fd=parent)
+    try:
+        if os.fstat(folder).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+            # By the descriptor: the name may be a link by now. Root needs no permission.
+            with contextlib.suppress(OSError):
+                Path(f"/proc/self/fd/{folder}").chmod(stat.S_IRWXU)
+    finally:
+        os.close(folder)
