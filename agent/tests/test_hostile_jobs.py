@@ -8,10 +8,11 @@ import pytest
 from agent_support import ScriptedServer
 from hostile_support import Received, run_hostile
 
-from forge_agent import checkpoints
+from forge_agent import checkpoints, handler_folder
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane
-from forge_agent.job_files import UnsafeFile, list_files, open_file
+from forge_agent.job_files import UnsafeFile, open_file
+from forge_agent.job_listing import list_files
 
 SECRET = b"the-key-of-the-agent"
 OTHER_UID = 61_999
@@ -258,13 +259,13 @@ for folder in (Path(os.environ["TMPDIR"]), output):
 
 @pytest.mark.parametrize("depth", [1_500, 5_000])
 def test_folders_deeper_than_any_path_fail_the_job_and_not_the_slot(
-    control_plane: ControlPlane, received: Received, tmp_path: Path, depth: int
+    control_plane: ControlPlane, received: Received, deep_path: Path, depth: int
 ) -> None:
-    report = run_hostile(control_plane, tmp_path, f"depth = {depth}\n{DEEP}", {})
+    report = run_hostile(control_plane, deep_path, f"depth = {depth}\n{DEEP}", {})
     assert (report["status"], report["retryable"]) == ("failed", False)
     assert "deeper than 64 folders" in report["error"]
-    assert list((tmp_path / "work").iterdir()) == []
-    report = run_hostile(control_plane, tmp_path, "(output / 'next').write_text('x')", {})
+    assert list((deep_path / "work").iterdir()) == []
+    report = run_hostile(control_plane, deep_path, "(output / 'next').write_text('x')", {})
     assert report["status"] == "completed"
 
 
@@ -282,3 +283,58 @@ def test_what_a_job_closed_and_linked_is_removed_and_nothing_else(
     run_hostile(control_plane, tmp_path, code, {"outside": outside})
     assert list((tmp_path / "work").iterdir()) == []
     assert (outside / "a").read_bytes() == SECRET
+
+
+@pytest.mark.parametrize("what", ["file", "folder"])
+def test_more_files_than_the_agent_holds_in_memory_fail_the_job(
+    control_plane: ControlPlane,
+    received: Received,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    what: str,
+) -> None:
+    monkeypatch.setattr(handler_folder, "MAX_OUTPUTS", 50, raising=False)
+    make = "(output / str(n)).mkdir()" if what == "folder" else "(output / str(n)).touch()"
+    report = run_hostile(control_plane, tmp_path, f"for n in range(51): {make}", {})
+    assert (report["status"], report["retryable"]) == ("failed", False)
+    assert "output has over 50 files and folders" in report["error"]
+    assert received.files == {}
+
+
+def test_what_lies_below_the_checkpoints_does_not_hide_them(
+    control_plane: ControlPlane,
+    received: Received,
+    deep_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    received.on_file = lambda _: (deep_path / "go").touch()
+    code = """
+    os.chdir(checkpoints)
+    for _ in range(1500):
+        os.mkdir("d")
+        os.chdir("d")
+    (checkpoints / "step-1").write_text("mine")
+    wait_for(go)
+    """
+    report = run_hostile(control_plane, deep_path, code, {"go": deep_path / "go"})
+    assert report["status"] == "completed"
+    assert received.files == {"checkpoints/step-1": b"mine"}
+
+
+def test_too_many_checkpoints_are_told_once_and_the_job_goes_on(
+    control_plane: ControlPlane,
+    received: Received,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(checkpoints, "_EVERY_S", 0.01)
+    monkeypatch.setattr(checkpoints, "_MAX_ENTRIES", 50, raising=False)
+    code = """
+    for n in range(51): (checkpoints / f".{n}").touch()
+    time.sleep(0.5)
+    """
+    report = run_hostile(control_plane, tmp_path, code, {})
+    assert report["status"] == "completed"
+    assert caplog.text.count("checkpoints has over 50 files and folders") == 1

@@ -18,12 +18,13 @@ from forge_agent import leash
 from forge_agent.config import AgentConfig, HandlerConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.deployment import Deployment
+from forge_agent.give_tree import give
 from forge_agent.handler_failed import HandlerFailed
 from forge_agent.isolation import Isolation
-from forge_agent.job_files import give
 from forge_agent.lease import Lease
 from forge_agent.leashed import Ending, Leashed
 from forge_agent.masking import Mask
+from forge_agent.remove_tree import remove_tree
 from forge_agent.slot_user import RunAs, SlotUser
 from forge_agent.user_processes import processes_of
 
@@ -209,6 +210,26 @@ def test_files_of_several_names_are_not_given(tmp_path: Path) -> None:
     give(tmp_path / "jobs", USER.uid)
     assert (tmp_path / "agents").stat().st_uid == 0
     assert (tmp_path / "jobs" / "own").stat().st_uid == USER.uid
+
+
+def test_folders_of_any_depth_are_given(deep_path: Path) -> None:
+    """More than calls may nest, descriptors may be open, or a path may be long."""
+    (deep_path / "root").mkdir()
+    folder = os.open(deep_path / "root", os.O_RDONLY)
+    for name in ("d", "last") * 2_500:
+        os.mkdir("beside", dir_fd=folder)
+        os.mkdir(name, dir_fd=folder)
+        below = os.open(name, os.O_RDONLY, dir_fd=folder)
+        os.close(folder)
+        folder = below
+    os.close(os.open("file", os.O_CREAT, dir_fd=folder))
+    os.chown("file", 0, 0, dir_fd=folder)
+    give(deep_path / "root", USER.uid)
+    assert os.fstat(folder).st_uid == USER.uid
+    assert os.stat("file", dir_fd=folder).st_uid == USER.uid
+    assert os.stat("../beside", dir_fd=folder).st_uid == USER.uid
+    os.close(folder)
+    assert remove_tree(deep_path / "root")
 
 
 def _is_zombie(pid: int) -> bool:

@@ -6,7 +6,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 from .control_plane import ControlPlane, Refused
-from .job_files import Entry, list_files, move_file, open_file
+from .job_files import move_file, open_file
+from .job_listing import Entry, list_folder
 from .lease import JobStopped, Lease
 from .transfer import TransferFailed, upload
 
@@ -15,16 +16,18 @@ logger = logging.getLogger(__name__)
 _EVERY_S = 1.0
 FOLDER = "checkpoints"
 """Its name in the handler's folder."""
+_MAX_ENTRIES = 10_000
+"""They are read every second."""
 
 
 def newest_checkpoint(root: Path) -> Entry | None:
     """The file that appeared last in the handler's folder; links are not looked at.
 
     Names that begin with a dot are still being written. Raises UnsafeFile where the folder itself
-    has become a link.
+    has become a link, or has too many entries.
     """
     try:
-        files = [each for each in list_files(root, FOLDER) if _is_checkpoint(each)]
+        files = [each for each in list_folder(root, FOLDER, _MAX_ENTRIES) if _is_checkpoint(each)]
     except FileNotFoundError:
         return None
     return max(files, key=lambda each: each.modified_ns, default=None)
@@ -46,8 +49,7 @@ def take_newest(root: Path, target: Path) -> Path | None:
 
 def _is_checkpoint(entry: Entry) -> bool:
     # A name that is not UTF-8 could not be sent.
-    is_named = not entry.name.startswith(".") and "/" not in entry.name and entry.name.isprintable()
-    return entry.is_regular and is_named
+    return entry.is_regular and not entry.name.startswith(".") and entry.name.isprintable()
 
 
 class CheckpointSender:
@@ -74,6 +76,7 @@ class CheckpointSender:
 
     def _run(self) -> None:
         seen: Entry | None = None
+        told = ""
         while not self._is_over.wait(_EVERY_S):
             found: Entry | None = None
             try:
@@ -88,6 +91,9 @@ class CheckpointSender:
             except FileNotFoundError:
                 continue  # a newer one took its place
             except (Refused, TransferFailed, OSError) as error:
-                logger.warning("checkpoint %s is not kept: %s", found and found.name, error)
+                message = f"checkpoint {found and found.name} is not kept: {error}"
+                if message != told:  # a job could fill the log with it
+                    logger.warning("%s", message)
+                told = message
             except JobStopped:
                 return

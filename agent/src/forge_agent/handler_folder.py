@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .checkpoints import FOLDER as CHECKPOINTS
+from .give_tree import give
 from .handler_failed import HandlerFailed
-from .job_files import UnsafeFile, give, list_files
+from .job_files import UnsafeFile
+from .job_listing import list_files
 from .lease import Lease
 from .log_file import LogFile
 from .remove_tree import remove_tree
@@ -19,6 +21,8 @@ from .storage import Storage, upload_all
 
 # The control plane refuses them: they lead elsewhere on another system, or speak to a terminal.
 _UNSAFE = re.compile(r"[\\\x00-\x1f\x7f]")
+MAX_OUTPUTS = 100_000
+"""Files and folders of an artifact: the agent keeps their names in memory."""
 _SHOWN = 5
 """Names in one line of the log."""
 
@@ -99,7 +103,7 @@ class HandlerFolder:
 
     def outputs(self) -> Outputs:
         """The files of the artifact. Raises HandlerFailed for odd names, UnsafeFile for links."""
-        entries = list_files(self.path, self.output.name)
+        entries = list_files(self.path, self.output.name, MAX_OUTPUTS)
         files = [entry.name for entry in entries if entry.is_regular]
         names = [name for name in files if name.lower() != "manifest.json"]
         for name in names:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from .job_files import give
+from .give_tree import give
 from .service_unit import Service, render_unit
 from .settings import ConfigError
 

@@ -12,29 +12,16 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK: opening a FIFO that has no writer would wait for one.
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_MAX_DEPTH = 64
-"""Each level holds a descriptor open."""
 
 
 class UnsafeFile(OSError):
     """Something that the agent does not read, or a path that leads through a link."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A file, or whatever else is no folder, as it was when its folder was listed."""
-
-    name: str
-    """Path below the folder that was listed, with slashes."""
-    is_regular: bool
-    modified_ns: int
 
 
 @contextmanager
@@ -52,6 +39,11 @@ def open_folder(root: Path, name: str = "") -> Iterator[int]:
         yield folder
     finally:
         os.close(folder)
+
+
+def open_below(folder: int, name: str, shown: str = "") -> int:
+    """The descriptor of a folder in an open one. Raises UnsafeFile, by its path, for a link."""
+    return _open(name, _FOLDER, shown or name, folder)
 
 
 def open_file(root: Path, name: str) -> BufferedReader:
@@ -83,67 +75,12 @@ def read_small(path: Path, limit: int) -> bytes:
     return content
 
 
-def list_files(root: Path, name: str = "") -> list[Entry]:
-    """Everything below a folder that is no folder, sorted. Raises UnsafeFile where it is a link."""
-    with open_folder(root, name) as folder:
-        return sorted(_walk(folder, "", 0), key=lambda entry: entry.name)
-
-
 def move_file(root: Path, name: str, target: Path) -> None:
     """Takes a regular file out of the job's folder, whose processes must have ended."""
     open_file(root, name).close()
     path = PurePosixPath(name)
     with open_folder(root, str(path.parent)) as folder:
         os.rename(path.name, target, src_dir_fd=folder)
-
-
-def give(root: Path, uid: int, gid: int | None = None) -> None:
-    """Makes a user the owner of a folder and its content. No process of a job may run there.
-
-    Links are not followed. Files with several hard links stay as they are: one of the names may lie
-    elsewhere, and be another user's file. The group is by default the one of the user's number.
-    """
-    with open_folder(root) as folder:
-        _give(folder, uid, uid if gid is None else gid, 0)
-
-
-def _give(folder: int, uid: int, gid: int, depth: int) -> None:
-    if depth > _MAX_DEPTH:
-        raise UnsafeFile(f"a folder lies deeper than {_MAX_DEPTH} folders")
-    os.fchown(folder, uid, gid)
-    os.fchmod(folder, 0o700)
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries]
-    for name in names:
-        found = os.lstat(name, dir_fd=folder)
-        if stat.S_ISDIR(found.st_mode):
-            below = _open(name, _FOLDER, name, folder)
-            try:
-                _give(below, uid, gid, depth + 1)
-            finally:
-                os.close(below)
-        elif found.st_nlink == 1:
-            os.chown(name, uid, gid, dir_fd=folder, follow_symlinks=False)
-
-
-def _walk(folder: int, where: str, depth: int) -> Iterator[Entry]:
-    if depth > _MAX_DEPTH:
-        raise UnsafeFile(f"{where} lies deeper than {_MAX_DEPTH} folders")
-    with os.scandir(folder) as entries:
-        names = [entry.name for entry in entries]
-    for name in names:
-        try:
-            found = os.lstat(name, dir_fd=folder)
-            if not stat.S_ISDIR(found.st_mode):
-                yield Entry(f"{where}{name}", stat.S_ISREG(found.st_mode), found.st_mtime_ns)
-                continue
-            below = _open(name, _FOLDER, f"{where}{name}", folder)
-        except FileNotFoundError:
-            continue  # removed since: a handler may still be running
-        try:
-            yield from _walk(below, f"{where}{name}/", depth + 1)
-        finally:
-            os.close(below)
 
 
 def _require_inside(name: str) -> None:

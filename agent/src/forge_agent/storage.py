@@ -13,7 +13,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 from .config import AgentConfig, S3Config
 from .control_plane import ControlPlane
-from .job_files import UnsafeFile, list_files, open_file
+from .job_files import UnsafeFile, open_file
+from .job_listing import list_files
 from .lease import Away, Lease
 from .transfer import download, upload
 
