@@ -9,9 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from forge_agent.user_range import claim_user_range
+
 needs_root = pytest.mark.skipif(
     sys.platform != "linux" or os.geteuid() != 0, reason="users of their own need root and Linux"
 )
+
+FIRST_UID = (claim_user_range(61_000) if os.geteuid() == 0 else None) or 61_000
+"""Other agents of this machine, and other runs of these tests, end what runs as their users."""
 
 
 @pytest.fixture

@@ -2,11 +2,13 @@
 
 import logging
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
-from slot_user_support import needs_root, open_path
+from slot_user_support import FIRST_UID, needs_root, open_path
 
+from forge_agent import isolation as module
 from forge_agent.config import AgentConfig, HandlerConfig
 from forge_agent.isolation import find_isolation
 from forge_agent.settings import ConfigError
@@ -23,6 +25,25 @@ def test_auto_uses_users_where_they_can_run_the_handlers(open_path: Path) -> Non
     config = AgentConfig("u", "k", handlers=handlers, allow_job_types=("audit",))
     assert find_isolation(config, [open_path, open_path / "slot-0"]).of_jobs(0).bare
     assert (open_path / "slot-0").stat().st_mode & 0o777 == 0o711
+
+
+def test_what_a_killed_agent_left_does_not_make_its_jobs_run_as_root(
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job's process that ends all others of its user would end the probe, too."""
+    uid = FIRST_UID + 20
+    monkeypatch.setattr(module, "claim_user_range", lambda _: uid)
+    handlers = {"audit": HandlerConfig(("/bin/sh",))}
+    config = AgentConfig("u", "k", handlers=handlers, allow_job_types=("audit",))
+    attack = ["/bin/sh", "-c", "echo up; while :; do kill -KILL -1; done 2>/dev/null"]
+    left = subprocess.Popen(attack, user=uid, group=uid, extra_groups=[], stdout=subprocess.PIPE)
+    try:
+        assert left.stdout
+        left.stdout.readline()
+        assert find_isolation(config, [open_path]).of_jobs(0).bare == SlotUser(uid, gpu_groups())
+    finally:
+        left.kill()
+        left.communicate()
 
 
 @pytest.mark.parametrize("closed", ["folder", "program", "script"])

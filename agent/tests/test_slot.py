@@ -1,16 +1,20 @@
 """What a slot does with the control plane's commands."""
 
+import subprocess
 import threading
 from pathlib import Path
 
 import pytest
 from agent_support import handed_job
+from slot_user_support import FIRST_UID, needs_root
 
+from forge_agent import user_processes
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.gpu import CPU, Nvml
 from forge_agent.lease import Lease
 from forge_agent.slot import Slot
+from forge_agent.slot_user import RunAs, SlotUser
 
 
 @pytest.fixture
@@ -80,3 +84,33 @@ def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
     slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
     assert served.has_stopped.wait(5)
     assert served.stopped == ["dep_2"]
+
+
+@needs_root
+def test_no_job_is_taken_while_processes_of_an_earlier_one_go_on(
+    control_plane: ControlPlane,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    config = AgentConfig("http://127.0.0.1:9", "k", min_free_disk_gb=0)
+    uid = FIRST_UID + 12
+    user = RunAs(SlotUser(uid), SlotUser(uid))
+    slot = Slot(config, control_plane, "w", Nvml(), CPU, {}, tmp_path, lambda: None, user)
+    monkeypatch.setattr(slot, "_register_until_accepted", lambda: 1.0)
+    left = subprocess.Popen(["/bin/sleep", "600"], user=uid, group=uid, extra_groups=[])
+    try:
+        # As if it waited for a device.
+        monkeypatch.setattr(user_processes, "_end", lambda *_: None)
+        monkeypatch.setattr(user_processes, "WITHIN_S", 0.1)
+        assert not slot._is_fit()
+        why = f"processes of an earlier job, of user {uid}, can't be ended: {left.pid}"
+        assert slot._describe_beat()["reason"] == why
+        assert f"no job is taken: {why}" in caplog.text
+        left.kill()
+        left.wait()
+        assert not slot._is_fit()  # it registers, to leave `error`
+        assert slot._is_fit()
+    finally:
+        left.kill()
+        left.wait()

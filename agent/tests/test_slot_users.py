@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from agent_support import ScriptedServer, handed_job
 from hostile_support import Received, run_hostile
-from slot_user_support import needs_root, open_path
+from slot_user_support import FIRST_UID, needs_root, open_path
 
-from forge_agent import leash
+from forge_agent import leash, user_processes
 from forge_agent.config import AgentConfig, HandlerConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.deployment import Deployment
+from forge_agent.deployments import Deployments
 from forge_agent.give_tree import give
 from forge_agent.handler_failed import HandlerFailed
 from forge_agent.isolation import Isolation
@@ -35,7 +36,8 @@ pytestmark = needs_root
 PYTHON = "/usr/bin/python3"
 needs_python = pytest.mark.skipif(not Path(PYTHON).exists(), reason=f"needs {PYTHON}")
 SECRET = "the-key-of-the-agent"
-USER = SlotUser(61_002)
+UID = FIRST_UID + 2
+USER = SlotUser(UID)
 RUN_AS = RunAs(USER, USER)
 
 
@@ -53,7 +55,7 @@ def test_a_job_reaches_neither_the_agent_nor_another_slot(
 ) -> None:
     monkeypatch.setenv("SERVICE_API_KEY", SECRET)
     other = open_path / "slot-0" / "work"
-    RunAs(SlotUser(61_000)).prepare(other)
+    RunAs(SlotUser(FIRST_UID)).prepare(other)
     (other / "job_2-1").mkdir()
     (other / "job_2-1" / "model.pt").write_text(SECRET)
     code = """
@@ -127,14 +129,14 @@ def test_what_a_job_does_works_as_before(
         os.umask(old_mask)
     assert report["status"] == "completed", (report, received.log)
     assert report["result"] == {"ok": True}
-    assert b"61002 61002 [] forge-61002\nby the device\n" in received.log
+    assert f"{UID} {UID} [] forge-{UID}\nby the device\n".encode() in received.log
     assert (root / "datasets" / "ds_1" / "deep" / "rows").read_text() == "a rowone"
     assert list((open_path / "work").iterdir()) == []
 
 
 @needs_python
 def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
-    isolation = Isolation(61_000)
+    isolation = Isolation(FIRST_UID)
     users = [isolation.of_jobs(n).bare for n in (0, 1)]
     users += [isolation.of_deployments(n).bare for n in (0, 1)]
     assert len(set(users)) == 4
@@ -150,8 +152,45 @@ def test_a_deployed_model_is_of_another_user_than_jobs(open_path: Path) -> None:
     deployment.stop()
     assert deployment._pump
     deployment._pump.join()
-    assert (folder / "server.log").read_text() == "61003\n"
+    assert (folder / "server.log").read_text() == f"{FIRST_UID + 3}\n"
     assert (folder / "server.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_killed_agents_models_left_does_not_meet_the_next_ones(open_path: Path) -> None:
+    left = subprocess.Popen(["/bin/sleep", "600"], user=UID, group=UID, extra_groups=[])
+    try:
+        config = AgentConfig("http://127.0.0.1:9", "k")
+        Deployments(config, open_path / "deployments", {}, Mask({}), RUN_AS)
+        assert left.wait(5) == -9
+    finally:
+        left.kill()
+        left.wait()
+
+
+@needs_python
+def test_a_job_that_takes_all_processes_is_reported_and_its_folder_removed(
+    control_plane: ControlPlane,
+    received: Received,
+    open_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Then the agent can't start any itself: here, once the handler has been started."""
+
+    def takes_all(name: str) -> None:
+        def fails(*_: object, **__: object) -> None:
+            raise BlockingIOError(11, "Resource temporarily unavailable")
+
+        monkeypatch.setattr(user_processes.subprocess, "run", fails)
+        # The supervisor is gone, so this is left to the agent.
+        hidden.append(subprocess.Popen(["/bin/sleep", "600"], user=UID, group=UID))
+
+    hidden: list[subprocess.Popen[bytes]] = []
+    received.on_file = takes_all
+    code = "(output / 'a').touch()"
+    report = run_hostile(control_plane, open_path, code, {}, program=PYTHON, run_as=RUN_AS)
+    assert report["status"] == "completed"
+    assert hidden[0].wait(5) == -9
+    assert list((open_path / "work").iterdir()) == []
 
 
 def test_nothing_that_the_user_started_is_left(open_path: Path) -> None:
@@ -259,7 +298,9 @@ def test_what_outlives_its_leash_does_not_meet_the_next_job(
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (folder / "cmdline").read_bytes().split(b"\0")
-                if b"61002:" in words and any(word.endswith(b"leash.py") for word in words):
+                if f"{UID}:".encode() in words and any(
+                    word.endswith(b"leash.py") for word in words
+                ):
                     os.kill(int(folder.name), 9)
 
     timer = threading.Timer(0.6, kill_leash)

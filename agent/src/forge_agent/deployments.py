@@ -41,6 +41,8 @@ class Deployments:
         self._mask = mask
         self._env = env
         self._run_as = run_as
+        # Models of an agent that was killed; those of this one start later.
+        run_as.end_processes()
         run_as.prepare(folder)
         self._lock = threading.Lock()
         self._served: dict[str, Deployment] = {}

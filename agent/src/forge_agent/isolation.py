@@ -15,6 +15,7 @@ from .job_types import handler_for, job_types_of
 from .leashed import Leashed
 from .settings import ConfigError
 from .slot_user import RunAs, SlotUser, gpu_groups
+from .user_processes import end_processes_of
 from .user_range import claim_user_range
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,9 @@ def find_isolation(config: AgentConfig, folders: list[Path]) -> Isolation:
         return Isolation(None)
     base = claim_user_range(config.slot_user_base) if is_root else config.slot_user_base
     user = SlotUser(base or config.slot_user_base, gpu_groups())
+    if is_root and base:
+        # What a job of a killed agent left could end the probe, and jobs would then run as root.
+        end_processes_of(base)
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder, mode in modes.items():
         folder.chmod(mode | _PASSES)

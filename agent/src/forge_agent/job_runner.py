@@ -83,8 +83,8 @@ class JobRunner:
         self._reports = None
         try:
             # The next job may be another tenant's.
-            if not self._run_as.end_processes():
-                raise OSError("processes of an earlier job can't be ended")
+            if fault := self._run_as.end_processes():
+                raise OSError(fault)
             self._run_as.prepare(folder)
             report = self._run_logged(lease, folder)
         except Exception as error:
@@ -92,8 +92,7 @@ class JobRunner:
             logger.exception("job %s failed", lease.job_id)
             report = _failed(f"on the worker: {error}", retryable=True)
         finally:
-            self._run_as.end_processes()
-            remove_tree(folder)
+            self._clean_up(folder)
         if lease.job_type == "deploy" and (report is None or report["status"] == "failed"):
             self._deployments.discard(lease)
         if report is None:
@@ -106,6 +105,14 @@ class JobRunner:
         if "error" in report:
             report["error"] = self._mask.apply_text(report["error"])
         return {**report, "metrics": metrics, "logs_uri": lease.job["uploads"]["logs_uri"]}
+
+    def _clean_up(self, folder: Path) -> None:
+        """A failure is not the job's, and must not end the slot."""
+        try:
+            self._run_as.end_processes()
+            remove_tree(folder)
+        except OSError as error:
+            logger.warning("%s is not cleaned up: %s", folder, error)
 
     def _run_logged(self, lease: Lease, folder: Path) -> dict[str, Any] | None:
         uploads = lease.job["uploads"]

@@ -174,6 +174,7 @@ class Slot:
     def _is_fit(self) -> bool:
         """Preflight; while there is a fault, the worker is in `error`, and says why."""
         fault = find_fault(self._config, self._folder, self._nvml, self._gpus)
+        fault = fault or self._jobs_as.end_processes()
         if fault == self._fault:
             if fault:
                 self._leaving.wait(_FAULT_LOOK_S)

@@ -43,10 +43,17 @@ class RunAs:
             os.chown(folder, os.geteuid(), user.uid)
             folder.chmod(0o710)
 
-    def end_processes(self) -> bool:
-        """Ends what still runs as the user of its own, if there is one. Whether nothing is left."""
+    def end_processes(self) -> str | None:
+        """Ends what still runs as the user of its own, if there is one. Says what can't be ended.
+
+        No job may start then: it could be traced, and its files read.
+        """
         user = self.bare or self.contained
-        return user is None or end_processes_of(user.uid)
+        left = end_processes_of(user.uid) if user else []
+        if user and left:
+            pids = ", ".join(map(str, left))
+            return f"processes of an earlier job, of user {user.uid}, can't be ended: {pids}"
+        return None
 
 
 def gpu_groups(devices: Path = Path("/dev")) -> tuple[int, ...]:
