@@ -3,6 +3,7 @@
 import grp
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -49,8 +50,54 @@ def test_values_are_written_as_systemd_reads_them() -> None:
     assert f'\nReadWritePaths="{folder}"\n' in unit
     assert "\nEnvironmentFile=-/etc/my agent%%.env\n" in unit
     assert ' -m forge_agent --config "/etc/$$HOME\\\\a b.toml" --slots per-gpu\n' in unit
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze")
+def test_systemd_reads_the_values_that_were_meant(tmp_path: Path) -> None:
+    """As it tells itself. A backslash at the end of a line would join the next one, `User=`."""
+    odd = '100% "a"\\x $A ${B} [1]*?'
+    service = Service("w", "jobs", Path(f"/etc/{odd}\\"), Path(f"/srv/{odd}"))
+    flags = {"--config": Path(f"/etc/{odd}"), "--one": ";", "--two": "'q' #"}
+    unit = tmp_path / "w.service"
+    unit.write_text(render_unit(flags, service))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", str(unit)],
+        env={**os.environ, "SYSTEMD_LOG_LEVEL": "debug"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = [line.strip() for line in (done.stdout + done.stderr).splitlines()]
+    assert f"Environment: FORGE_AGENT_STATE=/srv/{odd}" in told
+    assert f"Environment: HOME=/srv/{odd}" in told
+    assert f"ReadWritePaths: /srv/{odd}" in told
+    # It is a pattern of file names, in which a backslash takes a character as it is.
+    (line,) = (line for line in told if line.startswith("EnvironmentFile: -"))
+    pattern = line.removeprefix("EnvironmentFile: -")
+    assert re.sub(r"\\(.)", r"\1", pattern) == f"/etc/{odd}\\"
+    assert not re.search(r"(?<!\\)[*?\[]", pattern)
+
+
+@pytest.mark.parametrize(
+    ("flags", "service"),
+    [
+        ({"--config": Path("/etc/a\nExecStartPre=evil")}, Service()),
+        ({"--config": Path(os.fsdecode(b"/etc/\xff"))}, Service()),
+        ({}, Service(env_path=Path("/etc/blank at the end "))),
+        ({}, Service(user="jobs\nExecStartPre=evil")),
+        ({}, Service(user="a b")),
+    ],
+)
+def test_what_a_unit_can_not_say_is_refused(flags: dict[str, object], service: Service) -> None:
     with pytest.raises(ConfigError, match="can't be written to a unit file"):
-        render_unit({"--config": Path("/etc/a\nExecStartPre=evil")}, Service())
+        render_unit(flags, service)
+
+
+def test_a_program_with_a_dollar_in_its_path_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """systemd replaces variables in the name that a program is called by, not in its path."""
+    monkeypatch.setattr(sys, "executable", "/opt/$HOME/bin/python")
+    with pytest.raises(ConfigError, match="can't be written to a unit file"):
+        render_unit({}, Service())
 
 
 def test_the_unit_gives_root_what_users_of_their_own_need_and_others_nothing() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .settings import ConfigError
-from .unit_value import argument, line, word
+from .unit_value import account, argument, pattern, program, word
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _GPU_GROUPS = ("video", "render")
@@ -110,9 +110,9 @@ def render_unit(flags: Mapping[str, object], service: Service) -> str:
         if value is not None:
             words += [name, str(value.resolve() if isinstance(value, Path) else value)]
     return _UNIT.format(
-        command=" ".join([word(sys.executable), *map(argument, words)]),
-        env_file=line(str(service.env_file)),
-        user=service.user,
+        command=" ".join([program(sys.executable), *map(argument, words)]),
+        env_file=pattern(str(service.env_file)),
+        user=account(service.user),
         groups=" ".join(_groups_of_gpus()),
         state=_state_settings(service),
         root_folder=_ROOT_FOLDER if service.user == "root" else "",
