@@ -1,6 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import { logKey } from "../core/attempt-files";
-import { isFinal } from "../core/states";
+import { isFinal, waitsForWorker } from "../core/states";
 import type { Context } from "../infra/context";
 import { glanceAtJob, type JobGlance } from "../infra/database/job-events";
 import type { Viewer } from "../infra/database/viewer";
@@ -42,7 +42,7 @@ export async function* followLog(
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
   const watcher = watch.watch(jobId, signal);
   let { attempt, offset } = from;
-  let quietMs = 0;
+  let spokeMs = performance.now();
   let job: JobGlance | undefined;
   try {
     while (!signal.aborted) {
@@ -55,7 +55,7 @@ export async function* followLog(
       if (chunk) {
         const data = JSON.stringify({ attempt, offset, text: chunk.text });
         offset += chunk.bytes;
-        quietMs = 0;
+        spokeMs = performance.now();
         yield { id: `${attempt}-${offset}`, event: "log", data };
       } else if (job.attempts > attempt && only === undefined) {
         attempt += 1;
@@ -64,9 +64,13 @@ export async function* followLog(
         yield { event: "end", data: JSON.stringify({ job_id: jobId, status: job.status }) };
         return;
       } else {
-        quietMs += LOOK_MS;
-        if (quietMs % KEEP_ALIVE_MS === 0) yield KEEP_ALIVE;
-        if (await watcher.next(LOOK_MS)) job = undefined;
+        // Nobody writes a log before its attempt is handed out: the watcher tells of that.
+        const quietUntil = spokeMs + KEEP_ALIVE_MS;
+        const pauseMs = waitsForWorker(job.status) ? quietUntil - performance.now() : LOOK_MS;
+        if (await watcher.next(pauseMs)) job = undefined;
+        if (performance.now() < quietUntil) continue;
+        spokeMs = performance.now();
+        yield KEEP_ALIVE;
       }
     }
   } finally {

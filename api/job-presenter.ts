@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { RankedTenants } from "../core/matching";
 import {
   betweenAttempts,
@@ -11,15 +11,17 @@ import {
   type WaitingJob,
 } from "../core/pending-reason";
 import { shapeOf } from "../core/requirements";
+import { waitsForWorker } from "../core/states";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { listQueued, readFleet, readQueue } from "../infra/database/queue-view";
 import { type Job, presentJob } from "./present-job";
 
-/** Fleet and queue are read anew after so long, however many jobs are asked for. */
-const VIEW_MS = 1_000;
-/** Jobs explained in one turn of the event loop. */
-const AT_ONCE = 10;
+/** Fleet and queue are read anew after so long: later, in these bounds, where a large fleet takes time to explain. */
+const VIEW_MS = { least: 1_000, most: 5_000 };
+const VIEW_FACTOR = 20;
+/** Spent on explaining jobs at a time; then whatever else is due has as long. */
+const TURN_MS = 3;
 
 interface View {
   fleet: FleetMember[];
@@ -32,6 +34,8 @@ interface View {
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
+  /** On explaining by this view. */
+  private spentMs = 0;
 
   constructor(private readonly ctx: Context) {}
 
@@ -45,7 +49,7 @@ export class JobPresenter {
   }
 
   private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {
-    const waiting = rows.filter(isWaiting);
+    const waiting = rows.filter(({ status }) => waitsForWorker(status));
     if (waiting.length === 0) return new Map();
     const ids = waiting.map((job) => job.job_id);
     const queued = new Map(
@@ -54,9 +58,15 @@ export class JobPresenter {
     const view = await this.look();
     const { rankedTenants } = this.ctx.config.fleet;
     const reasons = new Map<string, PendingReason>();
-    for (const [n, job] of waiting.entries()) {
-      // A page of them takes a while in a large fleet, whose heartbeats must not wait for it.
-      if (n % AT_ONCE === AT_ONCE - 1) await nextTurn();
+    let began = performance.now();
+    for (const job of waiting) {
+      // A page of different jobs takes a while in a large fleet, whose heartbeats must not wait for it.
+      const spentMs = performance.now() - began;
+      if (spentMs > TURN_MS) {
+        this.spentMs += spentMs;
+        await sleep(spentMs);
+        began = performance.now();
+      }
       const queuedAt = queued.get(job.job_id);
       const reason =
         queuedAt === undefined
@@ -69,8 +79,10 @@ export class JobPresenter {
 
   private look(): Promise<View> {
     const nowMs = this.ctx.clock.nowMs();
-    if (!this.view || nowMs - this.readMs > VIEW_MS) {
+    const lastsMs = Math.min(VIEW_MS.most, Math.max(VIEW_MS.least, VIEW_FACTOR * this.spentMs));
+    if (!this.view || nowMs - this.readMs > lastsMs) {
       this.readMs = nowMs;
+      this.spentMs = 0;
       this.view = this.read();
       // The next one asks again.
       this.view.catch(() => {
@@ -106,6 +118,3 @@ const wantsOf = (job: JobRow, queuedAt: number): WaitingJob => ({
   tags: job.req_tags,
   avoid: job.req_avoid,
 });
-
-const isWaiting = (job: JobRow): boolean =>
-  job.status === "pending" || job.status === "provisioning_worker";

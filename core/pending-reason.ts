@@ -152,26 +152,25 @@ const nameFor = (job: Wants, worker: FleetMember): string =>
 
 /** By the worker that lacks least, the most capable of these. */
 function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
-  let nearest: { worker: FleetMember; unmet: ReturnType<typeof unmetBy> } | undefined;
+  let nearest: { worker: FleetMember; lacks: number } | undefined;
   for (const worker of workers) {
-    const unmet = unmetBy(worker, job);
+    const lacks = countUnmet(worker, job);
     const order =
       nearest &&
-      (unmet.length - nearest.unmet.length ||
+      (lacks - nearest.lacks ||
         nearest.worker.gpuCount - worker.gpuCount ||
         nearest.worker.memoryGb - worker.memoryGb);
-    if (order === undefined || order < 0) nearest = { worker, unmet };
+    if (order === undefined || order < 0) nearest = { worker, lacks };
   }
-  const requirement = nearest?.unmet[0] ?? null;
-  if (!nearest || !requirement) throw new Error("a worker that fits was said not to");
+  const unmet = nearest && NEEDS.find((need) => !need.isMet(nearest.worker, job));
+  if (!nearest || !unmet) throw new Error("a worker that fits was said not to");
+  const requirement = { name: unmet.name, ...unmet.gap(nearest.worker, job) };
   const { name, needed, available } = requirement;
   const message = `needs ${UNITS[name]?.(needed) ?? needed}; the nearest worker has ${
     available === null ? "none" : available
   }`;
   return { ...reason("no_worker_fits", message), requirement };
 }
-
-type Unmet = NonNullable<PendingReason["requirement"]>;
 
 const UNITS: Record<string, (needed: string | number) => string> = {
   gpu: (needed) => (needed === 1 ? "a GPU" : `${needed} GPUs`),
@@ -182,30 +181,64 @@ const UNITS: Record<string, (needed: string | number) => string> = {
   worker: (needed) => `${needed}`,
 };
 
-function unmetBy(worker: FleetMember, needs: Requirements): Unmet[] {
-  const unmet: Unmet[] = [];
-  if (needs.avoid.includes(worker.workerId)) {
-    unmet.push({ name: "worker", needed: "a worker that does not serve it yet", available: null });
-  }
-  if (worker.jobTypes && !worker.jobTypes.includes(needs.jobType)) {
-    const available = worker.jobTypes.join(", ");
-    unmet.push({ name: "job_type", needed: needs.jobType, available });
-  }
-  const lacking = needs.tags.filter((tag) => !worker.tags.includes(tag));
-  if (!needs.gpuTokens.every((token) => worker.gpuTokens.includes(token))) {
-    unmet.push({ name: "gpu_type", needed: needs.gpuTokens.join(" "), available: worker.gpuName });
-  }
-  if (worker.gpuCount < needs.gpuCount) {
-    unmet.push({ name: "gpu", needed: needs.gpuCount, available: worker.gpuCount });
-  }
-  if (worker.memoryGb < needs.memoryGb) {
-    unmet.push({ name: "memory_gb", needed: needs.memoryGb, available: worker.memoryGb });
-  }
-  if (lacking.length > 0) {
-    const carried = worker.tags.length > 0 ? worker.tags.join(", ") : null;
-    unmet.push({ name: "tags", needed: lacking.join(", "), available: carried });
-  }
-  return unmet;
+type Requirement = NonNullable<PendingReason["requirement"]>;
+
+interface Need {
+  name: string;
+  isMet(worker: FleetMember, needs: Requirements): boolean;
+  /** Said of a worker that does not meet it. */
+  gap(worker: FleetMember, needs: Requirements): Omit<Requirement, "name">;
+}
+
+/** What is told first comes first. Asked of each worker for each shape: `isMet` allocates nothing. */
+const NEEDS: Need[] = [
+  {
+    name: "worker",
+    isMet: (worker, { avoid }) => !avoid.includes(worker.workerId),
+    gap: () => ({ needed: "a worker that does not serve it yet", available: null }),
+  },
+  {
+    name: "job_type",
+    isMet: ({ jobTypes }, { jobType }) => !jobTypes || jobTypes.includes(jobType),
+    gap: ({ jobTypes }, { jobType }) => ({
+      needed: jobType,
+      available: jobTypes?.join(", ") ?? null,
+    }),
+  },
+  {
+    name: "gpu_type",
+    isMet: (worker, { gpuTokens }) => isAmong(gpuTokens, worker.gpuTokens),
+    gap: ({ gpuName }, { gpuTokens }) => ({ needed: gpuTokens.join(" "), available: gpuName }),
+  },
+  {
+    name: "gpu",
+    isMet: (worker, { gpuCount }) => worker.gpuCount >= gpuCount,
+    gap: (worker, { gpuCount }) => ({ needed: gpuCount, available: worker.gpuCount }),
+  },
+  {
+    name: "memory_gb",
+    isMet: (worker, { memoryGb }) => worker.memoryGb >= memoryGb,
+    gap: (worker, { memoryGb }) => ({ needed: memoryGb, available: worker.memoryGb }),
+  },
+  {
+    name: "tags",
+    isMet: (worker, { tags }) => isAmong(tags, worker.tags),
+    gap: (worker, { tags }) => ({
+      needed: tags.filter((tag) => !worker.tags.includes(tag)).join(", "),
+      available: worker.tags.length > 0 ? worker.tags.join(", ") : null,
+    }),
+  },
+];
+
+function isAmong(few: string[], many: string[]): boolean {
+  for (const one of few) if (!many.includes(one)) return false;
+  return true;
+}
+
+function countUnmet(worker: FleetMember, needs: Requirements): number {
+  let count = 0;
+  for (const need of NEEDS) if (!need.isMet(worker, needs)) count += 1;
+  return count;
 }
 
 /**

@@ -14,6 +14,10 @@ const FINAL_STATUSES: readonly JobStatus[] = ["completed", "failed"];
 
 export const isFinal = (status: JobStatus): boolean => FINAL_STATUSES.includes(status);
 
+/** No attempt of it runs: not yet, or not any more. */
+export const waitsForWorker = (status: JobStatus): boolean =>
+  status === "pending" || status === "provisioning_worker";
+
 export const WORKER_STATUSES = ["bootstrapping", "idle", "busy", "error", "dead"] as const;
 export type WorkerStatus = (typeof WORKER_STATUSES)[number];
 

@@ -18,7 +18,7 @@ const REFUSALS = { perSecond: 20, burst: 20, maxWaitMs: 1_000 };
 const OF_A_TENANT = { ...REFUSALS, maxWaiting: 1_000 };
 const OF_STRANGERS = { ...REFUSALS, maxWaiting: 100 };
 
-const SHARES = { busyFrom: 0.6, maxWaitMs: 5_000 };
+const SHARES = { busyFrom: 0.5, maxWaitMs: 5_000 };
 /** Work is counted in requests of the least kind: so many characters of an answer, or bytes of a body, are one. */
 const CHARACTERS_OF_A_REQUEST = 8_192;
 const BYTES_OF_A_REQUEST = 20_000;

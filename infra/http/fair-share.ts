@@ -1,10 +1,10 @@
 /** An account is worth half after so long. */
 const HALF_LIFE_MS = 1_000;
-const LOOK_MS = 40;
+const LOOK_MS = 20;
 /** After so long the next of a line go on, if their tenant may: so many, or this share of a long line. */
 const TICK_MS = 10;
-const AT_ONCE = 10;
-const SHARE_AT_ONCE = 0.1;
+const AT_ONCE = 1;
+const SHARE_AT_ONCE = 0.02;
 /** Less than this, of all others together, is a request some seconds ago. */
 const NOBODY = 0.05;
 const MAX_TENANTS = 10_000;
@@ -45,6 +45,9 @@ export class FairShare {
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private lookedMs = 0;
+  /** How many of the largest have passed in this tick without having waited. */
+  private passed = 0;
+  private tickMs = 0;
 
   /** @param busyShare what share of the time since the last call the process was busy. */
   constructor(
@@ -62,7 +65,7 @@ export class FairShare {
     this.spend(tenant, 1);
     const name = `${line} ${tenant}`;
     const waiting = this.lines.get(name)?.waiting;
-    if (!waiting && !this.mustWait(tenant)) return true;
+    if (!waiting && this.mayPass(tenant)) return true;
     if (waiting && waiting.length >= maxWaiting) return false;
     await new Promise<void>((goOn) => {
       const one = { until: this.nowMs() + this.options.maxWaitMs, goOn };
@@ -108,19 +111,36 @@ export class FairShare {
     this.timer = undefined;
   }
 
+  /** At once: not a burst that would make the process busy before it is looked at again. */
+  private mayPass(tenant: string): boolean {
+    if (!this.isLargest(tenant)) return true;
+    if (this.looksBusy()) return false;
+    if (this.nowMs() - this.tickMs >= TICK_MS) {
+      this.tickMs = this.nowMs();
+      this.passed = 0;
+    }
+    this.passed += 1;
+    return this.passed <= AT_ONCE;
+  }
+
   private mustWait(tenant: string): boolean {
-    this.look();
+    return this.isLargest(tenant) && this.looksBusy();
+  }
+
+  /** Whether it causes most of the work, while others come too. */
+  private isLargest(tenant: string): boolean {
     const own = this.left(this.accounts.get(tenant));
     const others = this.left(this.total) - own;
     // Where strangers make the process busy, no tenant pays for it; nor may one hide behind them.
-    const isLargest = own > LITTLE && own > others && own > this.left(this.strangers) / 2;
-    return this.isBusy && others > NOBODY && isLargest;
+    return own > LITTLE && own > others && own > this.left(this.strangers) / 2 && others > NOBODY;
   }
 
-  private look(): void {
-    if (this.nowMs() - this.lookedMs < LOOK_MS) return;
-    this.lookedMs = this.nowMs();
-    this.isBusy = this.busyShare() >= this.options.busyFrom;
+  private looksBusy(): boolean {
+    if (this.nowMs() - this.lookedMs >= LOOK_MS) {
+      this.lookedMs = this.nowMs();
+      this.isBusy = this.busyShare() >= this.options.busyFrom;
+    }
+    return this.isBusy;
   }
 
   private plus(account: Account | undefined, cost: number): Account {
@@ -134,7 +154,7 @@ export class FairShare {
 
 /**
  * What share of the time since its last call this process's event loop was busy. On a machine where others take the
- * processors it is busy by the clock while it does little: so no more than the CPU time that the process had.
+ * processors it is busy by the clock while it does little: so no more than twice the CPU time that the process had.
  */
 export function busyShare(): () => number {
   let last = performance.eventLoopUtilization();
@@ -148,6 +168,6 @@ export function busyShare(): () => number {
     last = now;
     lastCpu = process.cpuUsage();
     lastMs = performance.now();
-    return Math.min(utilization, cpu);
+    return Math.min(utilization, 2 * cpu);
   };
 }

@@ -97,11 +97,10 @@ export class LocalStore implements ObjectStore {
 
   async sizeOf(key: string): Promise<number | undefined> {
     const path = this.placeOf(key);
-    // What a link shows of elsewhere is no object of ours.
-    if (!this.isInside(path)) return undefined;
     try {
       const found = await stat(path);
-      return found.isFile() ? found.size : undefined;
+      // What a link shows of elsewhere is no object of ours.
+      return found.isFile() && this.isInside(path) ? found.size : undefined;
     } catch (error) {
       if (NOWHERE.some((code) => isErrno(error, code))) return undefined;
       throw error;

@@ -1,5 +1,4 @@
 import { writeFileSync } from "node:fs";
-import { constants, setPriority } from "node:os";
 import { measureTable } from "./measure-table";
 import { previewTable } from "./preview-table";
 import type { TableAnswer, TableRequest } from "./protocol";
@@ -15,7 +14,7 @@ const MAX_MESSAGE = 300;
  * or swell ends this process and nothing else. It knows no secret, for its environment is empty.
  */
 function main(): void {
-  standBack();
+  offerItself();
   process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
   process.on("message", (request: TableRequest) => {
     void answer(request).then((message) => process.send?.(message));
@@ -25,10 +24,9 @@ function main(): void {
   }, LOOK_MS).unref();
 }
 
-/** The server goes first in everything; where memory runs out, this process is the one to go. */
-function standBack(): void {
+/** Where memory runs out, this process is the one to go. */
+function offerItself(): void {
   try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
     writeFileSync("/proc/self/oom_score_adj", "1000");
   } catch {
     // Not on every system.

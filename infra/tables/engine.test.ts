@@ -1,5 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../../dev/stack/wait";
@@ -99,4 +99,13 @@ test("a stop ends it, whatever it does, and those who wait", async () => {
   expect(isAlive(pid)).toBe(false);
   const unavailable = { reason: expect.objectContaining({ status: 503 }) };
   expect(await waiting).toMatchObject([unavailable, unavailable]);
+});
+
+test("all of its threads give way to the server's", async () => {
+  const [, pid] = await ask("a");
+  const nice = readdirSync(`/proc/${pid}/task`).map((thread) => {
+    const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, "utf8");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16]);
+  });
+  expect(Math.min(...nice)).toBeGreaterThanOrEqual(constants.priority.PRIORITY_BELOW_NORMAL);
 });

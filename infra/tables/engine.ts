@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
 import { FairTurns } from "../fair-turns";
@@ -135,6 +136,7 @@ export class TableEngine {
       execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
+    if (child.pid !== undefined) standBack(child.pid);
     child.on("error", (error) =>
       this.logger.warn({ err: error }, "the process that reads tables failed"),
     );
@@ -165,3 +167,12 @@ export class TableEngine {
 }
 
 const stopping = (): Unavailable => new Unavailable("the server is stopping; try again shortly");
+
+/** The server goes first. Set before the process has begun: a thread has the priority of the one that starts it. */
+function standBack(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It has ended already, or the system has no priorities.
+  }
+}

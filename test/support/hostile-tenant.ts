@@ -135,14 +135,16 @@ async function fleet(): Promise<void> {
 /** Jobs of as many different requirements as it may have; then streams of their events and logs. */
 async function streams(): Promise<void> {
   const jobs: string[] = [];
-  for (let n = 0; n < SHAPES && !answers.jobs?.[429]; n++) {
-    await counted("jobs", async () => {
-      const resources = { gpu: 8, memory_gb: 100, tags: [`t${n}`] };
-      const body = { dataset_uri: "s3://b/d", resources };
-      const made = await user.call<{ job_id?: string }>("POST", "/api/jobs/audit", body);
-      if (made.body.job_id) jobs.push(made.body.job_id);
-      return made.status;
-    });
+  const submit = async (n: number): Promise<number> => {
+    const resources = { gpu: 8, memory_gb: 100, tags: [`t${n}`] };
+    const body = { dataset_uri: "s3://b/d", resources };
+    const made = await user.call<{ job_id?: string }>("POST", "/api/jobs/audit", body);
+    if (made.body.job_id) jobs.push(made.body.job_id);
+    return made.status;
+  };
+  for (let n = 0; n < SHAPES && !answers.jobs?.[429]; n += LOOPS) {
+    const some = Array.from({ length: LOOPS }, (_, at) => counted("jobs", () => submit(n + at)));
+    await Promise.all(some);
   }
   many(STREAMS, (n) => {
     const path = `/api/jobs/${jobs[n % jobs.length]}/${n % 2 ? "events" : "logs?follow=true"}`;
