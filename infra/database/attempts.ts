@@ -188,8 +188,14 @@ export interface AttemptEnding {
   leaseS: number;
 }
 
+/**
+ * When an attempt ends: not before it began, though the transaction that ends it may have begun earlier than the
+ * one that handed it out, and the clock may have stepped back.
+ */
+const END = "greatest(now(), queued_at, assigned_at, started_at)";
+
 /** Of an attempt that ends now; null of one that no worker had. One handed out before GPUs were noted has its worker's. */
-const GPU_HOURS = `round((extract(epoch from now() - started_at) / 3600)::numeric * coalesce(gpu_count,
+const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numeric * coalesce(gpu_count,
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;
 
 /** Ends a live attempt and owes its outcome to the workflow; false when it had ended already. */
@@ -197,7 +203,7 @@ export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boo
   const changed = await execute(
     db,
     `with ended as (
-       update attempts set state = 'ended', ended_at = now(), outcome = $3, retryable = $4,
+       update attempts set state = 'ended', ended_at = ${END}, outcome = $3, retryable = $4,
               error = $5, error_code = $6, result = $7, metrics = $8, usage = $9,
               artifacts_uri = $10, logs_uri = $11, result_digest = $12,
               gpu_hours_measured = ${GPU_HOURS}

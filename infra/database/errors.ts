@@ -27,6 +27,13 @@ function codeOf(error: unknown): string | undefined {
 
 export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) ?? "");
 
+/**
+ * A prepared statement would now answer with other columns, because somebody changed a table. Within its
+ * transaction it can't be prepared anew.
+ */
+export const isStalePlan = (error: unknown): boolean =>
+  codeOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
+
 /** A lock was not to be had within `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";
 

@@ -1,13 +1,23 @@
 import { createHash } from "node:crypto";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
+import { isLockTimeout } from "./errors";
 
 const MIGRATIONS_DIR = join(__dirname, "migrations");
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
 
 /** Any fixed number: two servers that start together migrate one after the other. */
 const LOCK = 7_263_001;
+
+/**
+ * Longest wait for a table: whoever wants it next waits behind a migration that waits. Then the table is left
+ * to others for a while.
+ */
+const LOCK_TIMEOUT_MS = 2_000;
+const PAUSE_MS = 1_000;
+const MAX_TRIES = 20;
 
 /**
  * Applies the numbered SQL files that the database lacks, each in a transaction of its own. On a
@@ -32,7 +42,7 @@ export async function migrate(connectionString: string): Promise<string[]> {
       const known = applied.get(file);
       if (known === digest) continue;
       if (known !== undefined) throw new Error(`migration ${file} changed after it was applied`);
-      await apply(client, file, sql, digest);
+      await applyPatiently(client, file, sql, digest);
       now.push(file);
     }
     return now;
@@ -67,8 +77,28 @@ async function listApplied(client: pg.Client): Promise<Map<string, string>> {
 const isForbidden = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === "42501";
 
+async function applyPatiently(
+  client: pg.Client,
+  file: string,
+  sql: string,
+  digest: string,
+): Promise<void> {
+  for (let tried = 1; ; tried++) {
+    try {
+      await apply(client, file, sql, digest);
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error;
+      if (tried === MAX_TRIES) {
+        throw new Error(`migration ${file}: other transactions hold its tables (${String(error)})`);
+      }
+    }
+    await sleep(PAUSE_MS);
+  }
+}
+
 async function apply(client: pg.Client, file: string, sql: string, digest: string): Promise<void> {
-  await client.query("begin");
+  await client.query(`begin; set local lock_timeout = ${LOCK_TIMEOUT_MS}`);
   try {
     await client.query(sql);
     await client.query("insert into migrations (name, digest) values ($1, $2)", [file, digest]);

@@ -51,7 +51,7 @@ const STEP = `s.pipeline_id, s.name, s.position, s.job_type, s.needs, s.choose, 
 
 const ITS_JOB = `j.status as job_status, j.progress as job_progress, j.attempts as job_attempts,
   j.worker_id as job_worker_id, j.error as job_error,
-  extract(epoch from coalesce(j.completed_at, now()) - j.started_at)::float8 as job_elapsed_s,
+  greatest(0, extract(epoch from coalesce(j.completed_at, now()) - j.started_at))::float8 as job_elapsed_s,
   case when s.reused then 0 else b.total_cost_usd end as cost_usd
   from pipeline_steps s left join jobs j using (job_id)
   left join billing_records b on b.job_id = s.job_id`;

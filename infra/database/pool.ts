@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import pg from "pg";
 import type { Logger } from "../logger";
+import { isStalePlan } from "./errors";
 
 // bigint and numeric as numbers: no count here passes 2^53, and money is summed in SQL.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -35,15 +36,38 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
 }
 
 const statementNames = new Map<string, string>();
+/** How often a change of the schema was met. Part of the names: then all connections prepare anew. */
+let schema = 0;
 
 /** A prepared statement is known by its text: parsed and planned once per connection. */
 function nameOf(text: string): string {
   let name = statementNames.get(text);
   if (!name) {
-    name = createHash("sha256").update(text).digest("hex").slice(0, 32);
+    name = createHash("sha256").update(`${schema} ${text}`).digest("hex").slice(0, 32);
     statementNames.set(text, name);
   }
   return name;
+}
+
+async function prepared<R extends pg.QueryResultRow>(
+  db: Queryable,
+  text: string,
+  values: unknown[],
+): Promise<pg.QueryResult<R>> {
+  for (;;) {
+    const name = nameOf(text);
+    try {
+      return await db.query<R>({ name, text, values });
+    } catch (error) {
+      if (!isStalePlan(error)) throw error;
+      if (statementNames.get(text) === name) {
+        schema += 1;
+        statementNames.clear();
+      }
+      // A transaction has failed with it, and begins anew (transaction.ts).
+      if (!(db instanceof pg.Pool)) throw error;
+    }
+  }
 }
 
 /** All rows of one statement. */
@@ -52,8 +76,7 @@ export async function all<R extends pg.QueryResultRow>(
   text: string,
   values: unknown[] = [],
 ): Promise<R[]> {
-  const { rows } = await db.query<R>({ name: nameOf(text), text, values });
-  return rows;
+  return (await prepared<R>(db, text, values)).rows;
 }
 
 /** The same for a statement of many forms: none of them stays prepared on a connection. */
@@ -81,6 +104,5 @@ export async function execute(
   text: string,
   values: unknown[] = [],
 ): Promise<number> {
-  const { rowCount } = await db.query({ name: nameOf(text), text, values });
-  return rowCount ?? 0;
+  return (await prepared(db, text, values)).rowCount ?? 0;
 }

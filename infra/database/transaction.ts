@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { isRace } from "./errors";
+import { isRace, isStalePlan } from "./errors";
 import type { Queryable } from "./pool";
 
 const MAX_TRIES = 5;
@@ -9,7 +9,7 @@ export interface TransactionOptions {
   begin?: string;
 }
 
-/** Runs `work` in one transaction; after a deadlock or serialization failure, from the start again. */
+/** Runs `work` in one transaction; after a deadlock, a serialization failure or a new schema, from the start again. */
 export async function transaction<T>(
   pool: pg.Pool,
   work: (db: Queryable) => Promise<T>,
@@ -19,7 +19,8 @@ export async function transaction<T>(
     try {
       return await runOnce(pool, work, options);
     } catch (error) {
-      if (!isRace(error) || tried === MAX_TRIES) throw error;
+      const isOver = tried === MAX_TRIES || !(isRace(error) || isStalePlan(error));
+      if (isOver) throw error;
     }
   }
 }

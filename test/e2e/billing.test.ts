@@ -67,6 +67,15 @@ describe("a worker that lies", () => {
     expect(record.flags).toEqual(["gpu_hours_not_reported"]);
   });
 
+  test("while the clock steps back is billed nothing, and its job ends", async () => {
+    const record = await billed(forge, ours(), TRAIN, { gpu_hours: 1 }, -1);
+    expect(record.metrics).toMatchObject({ gpu_hours: 0, gpu_hours_measured: 0 });
+    const [attempt] = await forge.user.attempts(record.job_id);
+    expect(Date.parse(attempt?.ended_at ?? "")).toBeGreaterThanOrEqual(
+      Date.parse(attempt?.started_at ?? ""),
+    );
+  });
+
   test("about nothing is billed what it says", async () => {
     const record = await billed(forge, ours(), TRAIN, { gpu_hours: 1.5 }, 2);
     expect(record).toMatchObject({ total_cost_usd: 3.75, flags: [] });
