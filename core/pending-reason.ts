@@ -9,7 +9,7 @@ import {
   serves,
   sharesHeld,
 } from "./matching";
-import { fits, type Requirements, shapeOf } from "./requirements";
+import { fits, hasMemory, type Requirements, shapeOf } from "./requirements";
 import type { WorkerStatus } from "./states";
 
 /** Why a job waits, from what keeps it longest to what keeps it shortest. */
@@ -217,7 +217,7 @@ const NEEDS: Need[] = [
   },
   {
     name: "memory_gb",
-    isMet: (worker, { memoryGb }) => worker.memoryGb >= memoryGb,
+    isMet: hasMemory,
     gap: (worker, { memoryGb }) => ({ needed: memoryGb, available: worker.memoryGb }),
   },
   {

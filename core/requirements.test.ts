@@ -37,12 +37,24 @@ test.each([
   [{ gpu_type: "A10" }, false],
   [{ gpu_type: "H100" }, false],
   [{ memory_gb: 80 }, true],
-  [{ memory_gb: 81 }, false],
+  [{ memory_gb: 85 }, false],
   [{ gpu: 1, tags: ["eu"] }, true],
   [{ gpu: 1, tags: ["eu", "us"] }, false],
 ])("resources %j on one A100 of 80 GB: %s", (resources, expected) => {
   expect(fits(requirementsOf("audit", resources, policy), a100)).toBe(expected);
   expect(fits(requirementsOf("audit", resources, policy), cpu)).toBe(false);
+});
+
+test("a card that counts itself in GiB has the memory that it is sold with", () => {
+  const needs = requirementsOf("audit", { memory_gb: 80 }, {});
+  for (const memoryGb of [79.6, 76.2]) expect(fits(needs, { ...a100, memoryGb })).toBe(true);
+  expect(fits(needs, { ...a100, memoryGb: 75 })).toBe(false);
+});
+
+test("memory asks for no GPU where the job wants none", () => {
+  const needs = requirementsOf("audit", { gpu: 0, memory_gb: 16 }, {});
+  expect(needs).toMatchObject({ gpuCount: 0, memoryGb: 0 });
+  expect(fits(needs, cpu)).toBe(true);
 });
 
 test("a policy is a floor under what jobs ask for, and names a GPU type where they don't", () => {

@@ -39,7 +39,8 @@ export const gpuMemoryGb = (type: string): number =>
 
 /**
  * The policy's rule for the type, and the job's own hints: the greater of numbers, both sets of tags,
- * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU.
+ * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU, unless
+ * the job says that it wants none: then memory says nothing of a GPU.
  */
 export function requirementsOf(
   type: JobType,
@@ -48,7 +49,8 @@ export function requirementsOf(
 ): Requirements {
   const rule = policy[type] ?? {};
   const gpuType = resources.gpu_type ?? rule.gpu_type;
-  const memoryGb = Math.max(resources.memory_gb ?? 0, rule.memory_gb ?? 0);
+  const ownMemoryGb = resources.gpu === 0 ? 0 : (resources.memory_gb ?? 0);
+  const memoryGb = Math.max(ownMemoryGb, rule.memory_gb ?? 0);
   const implied = gpuType !== undefined || memoryGb > 0 ? 1 : 0;
   return {
     jobType: type,
@@ -60,12 +62,18 @@ export function requirementsOf(
   };
 }
 
+/** A card sold as 80 GB says 79.6 or less, counted in GiB and without what its driver keeps. */
+export const MEMORY_SHARE = 0.95;
+
+export const hasMemory = (worker: Capabilities, needs: Requirements): boolean =>
+  worker.memoryGb >= needs.memoryGb * MEMORY_SHARE;
+
 export function fits(needs: Requirements, worker: Capabilities): boolean {
   return (
     !needs.avoid.includes(worker.workerId) &&
     (worker.jobTypes?.includes(needs.jobType) ?? true) &&
     worker.gpuCount >= needs.gpuCount &&
-    worker.memoryGb >= needs.memoryGb &&
+    hasMemory(worker, needs) &&
     needs.gpuTokens.every((token) => worker.gpuTokens.includes(token)) &&
     needs.tags.every((tag) => worker.tags.includes(tag))
   );

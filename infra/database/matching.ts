@@ -1,5 +1,6 @@
 import type pg from "pg";
 import type { RankedTenants } from "../../core/matching";
+import { MEMORY_SHARE } from "../../core/requirements";
 import { all, maybeOne, type Queryable } from "./pool";
 import { transaction } from "./transaction";
 
@@ -22,7 +23,8 @@ export interface MatchedPair {
 const KINDS = 100;
 
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
-const CAN = `w.gpu_count >= q.req_gpu_count and w.gpu_memory_gb >= q.req_memory_gb
+const CAN = `w.gpu_count >= q.req_gpu_count
+             and w.gpu_memory_gb >= q.req_memory_gb * ${MEMORY_SHARE}::float8
              and w.gpu_tokens @> q.req_gpu_tokens and w.tags @> q.req_tags
              and coalesce(q.job_type = any(w.job_types), true)`;
 

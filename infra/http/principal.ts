@@ -93,7 +93,8 @@ function readKey(message: IncomingMessage): string | undefined {
     const name = rawHeaders[at]?.toLowerCase();
     const value = rawHeaders[at + 1] ?? "";
     const isOwn = name === "x-service-api-key";
-    if (!isOwn && name !== "authorization") continue;
+    // Another scheme's is for somebody on the way.
+    if (!isOwn && (name !== "authorization" || !/^Bearer\b/i.test(value))) continue;
     const sent = isOwn ? value : /^Bearer\s+(\S+)\s*$/i.exec(value)?.[1];
     if (sent === undefined || (key !== undefined && sent !== key)) return undefined;
     key = sent;

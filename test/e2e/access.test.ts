@@ -45,6 +45,17 @@ describe("keys", () => {
     for (const path of ["/healthz", "/readyz"]) expect((await anonymous(path)).status).toBe(200);
   });
 
+  test("what somebody on the way wants to know stands beside a key, and a second key does not", async () => {
+    const { apiUrl, keys } = forge.stack;
+    const ping = async (authorization: string): Promise<number> => {
+      const headers = { "x-service-api-key": keys.userKey, authorization };
+      return (await fetch(`${apiUrl}/api/auth/ping`, { headers })).status;
+    };
+    expect(await ping("Basic Zm9vOmJhcg==")).toBe(200);
+    expect(await ping(`Bearer ${keys.userKey}`)).toBe(200);
+    for (const other of [keys.adminKey, "", "x y"]) expect(await ping(`Bearer ${other}`)).toBe(403);
+  });
+
   test("each scope may do its part and no more", async () => {
     const worker = new ApiClient(forge.stack.apiUrl, forge.stack.keys.workerKey);
     expect(codeOf(await worker.call("POST", "/api/jobs/audit", AUDIT))).toBe(
