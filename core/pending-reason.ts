@@ -9,7 +9,14 @@ import {
   serves,
   sharesHeld,
 } from "./matching";
-import { fits, hasMemory, type Requirements, shapeOf } from "./requirements";
+import {
+  countUnmet,
+  firstUnmet,
+  fits,
+  type Need,
+  type Requirements,
+  shapeOf,
+} from "./requirements";
 import type { WorkerStatus } from "./states";
 
 /** Why a job waits, from what keeps it longest to what keeps it shortest. */
@@ -154,7 +161,7 @@ const nameFor = (job: Wants, worker: FleetMember): string =>
 function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
   let nearest: { worker: FleetMember; lacks: number } | undefined;
   for (const worker of workers) {
-    const lacks = countUnmet(worker, job);
+    const lacks = countUnmet(job, worker);
     const order =
       nearest &&
       (lacks - nearest.lacks ||
@@ -162,17 +169,17 @@ function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
         nearest.worker.memoryGb - worker.memoryGb);
     if (order === undefined || order < 0) nearest = { worker, lacks };
   }
-  const unmet = nearest && NEEDS.find((need) => !need.isMet(nearest.worker, job));
-  if (!nearest || !unmet) throw new Error("a worker that fits was said not to");
-  const requirement = { name: unmet.name, ...unmet.gap(nearest.worker, job) };
-  const { name, needed, available } = requirement;
-  const message = `needs ${UNITS[name]?.(needed) ?? needed}; the nearest worker has ${
+  const name = nearest && firstUnmet(job, nearest.worker);
+  if (!nearest || !name) throw new Error("a worker that fits was said not to");
+  const requirement = { name, ...GAPS[name](nearest.worker, job) };
+  const { needed, available } = requirement;
+  const message = `needs ${UNITS[name](needed)}; the nearest worker has ${
     available === null ? "none" : available
   }`;
   return { ...reason("no_worker_fits", message), requirement };
 }
 
-const UNITS: Record<string, (needed: string | number) => string> = {
+const UNITS: Record<Need, (needed: string | number) => string> = {
   gpu: (needed) => (needed === 1 ? "a GPU" : `${needed} GPUs`),
   gpu_type: (needed) => `a GPU of type ${needed}`,
   memory_gb: (needed) => `${needed} GB of GPU memory`,
@@ -181,65 +188,23 @@ const UNITS: Record<string, (needed: string | number) => string> = {
   worker: (needed) => `${needed}`,
 };
 
-type Requirement = NonNullable<PendingReason["requirement"]>;
+type Gap = Omit<NonNullable<PendingReason["requirement"]>, "name">;
 
-interface Need {
-  name: string;
-  isMet(worker: FleetMember, needs: Requirements): boolean;
-  /** Said of a worker that does not meet it. */
-  gap(worker: FleetMember, needs: Requirements): Omit<Requirement, "name">;
-}
-
-/** What is told first comes first. Asked of each worker for each shape: `isMet` allocates nothing. */
-const NEEDS: Need[] = [
-  {
-    name: "worker",
-    isMet: (worker, { avoid }) => !avoid.includes(worker.workerId),
-    gap: () => ({ needed: "a worker that does not serve it yet", available: null }),
-  },
-  {
-    name: "job_type",
-    isMet: ({ jobTypes }, { jobType }) => !jobTypes || jobTypes.includes(jobType),
-    gap: ({ jobTypes }, { jobType }) => ({
-      needed: jobType,
-      available: jobTypes?.join(", ") ?? null,
-    }),
-  },
-  {
-    name: "gpu_type",
-    isMet: (worker, { gpuTokens }) => isAmong(gpuTokens, worker.gpuTokens),
-    gap: ({ gpuName }, { gpuTokens }) => ({ needed: gpuTokens.join(" "), available: gpuName }),
-  },
-  {
-    name: "gpu",
-    isMet: (worker, { gpuCount }) => worker.gpuCount >= gpuCount,
-    gap: (worker, { gpuCount }) => ({ needed: gpuCount, available: worker.gpuCount }),
-  },
-  {
-    name: "memory_gb",
-    isMet: hasMemory,
-    gap: (worker, { memoryGb }) => ({ needed: memoryGb, available: worker.memoryGb }),
-  },
-  {
-    name: "tags",
-    isMet: (worker, { tags }) => isAmong(tags, worker.tags),
-    gap: (worker, { tags }) => ({
-      needed: tags.filter((tag) => !worker.tags.includes(tag)).join(", "),
-      available: worker.tags.length > 0 ? worker.tags.join(", ") : null,
-    }),
-  },
-];
-
-function isAmong(few: string[], many: string[]): boolean {
-  for (const one of few) if (!many.includes(one)) return false;
-  return true;
-}
-
-function countUnmet(worker: FleetMember, needs: Requirements): number {
-  let count = 0;
-  for (const need of NEEDS) if (!need.isMet(worker, needs)) count += 1;
-  return count;
-}
+/** Said of a worker that does not meet a need. */
+const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
+  worker: () => ({ needed: "a worker that does not serve it yet", available: null }),
+  job_type: ({ jobTypes }, { jobType }) => ({
+    needed: jobType,
+    available: jobTypes?.join(", ") ?? null,
+  }),
+  gpu_type: ({ gpuName }, { gpuTokens }) => ({ needed: gpuTokens.join(" "), available: gpuName }),
+  gpu: (worker, { gpuCount }) => ({ needed: gpuCount, available: worker.gpuCount }),
+  memory_gb: (worker, { memoryGb }) => ({ needed: memoryGb, available: worker.memoryGb }),
+  tags: (worker, { tags }) => ({
+    needed: tags.filter((tag) => !worker.tags.includes(tag)).join(", "),
+    available: worker.tags.length > 0 ? worker.tags.join(", ") : null,
+  }),
+};
 
 /**
  * Where the job stands among those that want one of the same workers, if tenants were served in turn

@@ -65,19 +65,41 @@ export function requirementsOf(
 /** A card sold as 80 GB says 79.6 or less, counted in GiB and without what its driver keeps. */
 export const MEMORY_SHARE = 0.95;
 
-export const hasMemory = (worker: Capabilities, needs: Requirements): boolean =>
-  worker.memoryGb >= needs.memoryGb * MEMORY_SHARE;
+type IsMet = (worker: Capabilities, needs: Requirements) => boolean;
+
+/** What a worker must have, by the names that a job's owner is told. Asked often: none allocates anything. */
+const NEEDS = {
+  worker: (worker, { avoid }) => !avoid.includes(worker.workerId),
+  job_type: ({ jobTypes }, { jobType }) => jobTypes?.includes(jobType) ?? true,
+  gpu_type: (worker, needs) => isAmong(needs.gpuTokens, worker.gpuTokens),
+  gpu: (worker, needs) => worker.gpuCount >= needs.gpuCount,
+  memory_gb: (worker, needs) => worker.memoryGb >= needs.memoryGb * MEMORY_SHARE,
+  tags: (worker, needs) => isAmong(needs.tags, worker.tags),
+} satisfies Record<string, IsMet>;
+
+export type Need = keyof typeof NEEDS;
+
+const NAMES = Object.keys(NEEDS) as Need[];
+
+function isAmong(few: string[], many: string[]): boolean {
+  for (const one of few) if (!many.includes(one)) return false;
+  return true;
+}
 
 export function fits(needs: Requirements, worker: Capabilities): boolean {
-  return (
-    !needs.avoid.includes(worker.workerId) &&
-    (worker.jobTypes?.includes(needs.jobType) ?? true) &&
-    worker.gpuCount >= needs.gpuCount &&
-    hasMemory(worker, needs) &&
-    needs.gpuTokens.every((token) => worker.gpuTokens.includes(token)) &&
-    needs.tags.every((tag) => worker.tags.includes(tag))
-  );
+  for (const name of NAMES) if (!NEEDS[name](worker, needs)) return false;
+  return true;
 }
+
+export function countUnmet(needs: Requirements, worker: Capabilities): number {
+  let count = 0;
+  for (const name of NAMES) if (!NEEDS[name](worker, needs)) count += 1;
+  return count;
+}
+
+/** In the order in which they are told. */
+export const firstUnmet = (needs: Requirements, worker: Capabilities): Need | undefined =>
+  NAMES.find((name) => !NEEDS[name](worker, needs));
 
 /** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
 export function shapeOf(userId: string, needs: Requirements): string {

@@ -1,4 +1,4 @@
-/** Transactions that lost a race and may simply run again. */
+/** A deadlock, or a serialization failure. */
 const RACE_CODES = new Set(["40001", "40P01"]);
 
 /** What Postgres can't hold: a NUL or half a surrogate pair, a time or a number out of its range. */
@@ -25,14 +25,16 @@ function codeOf(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
-export const isRace = (error: unknown): boolean => RACE_CODES.has(codeOf(error) ?? "");
-
 /**
  * A prepared statement would now answer with other columns, because somebody changed a table. Within its
  * transaction it can't be prepared anew.
  */
 export const isStalePlan = (error: unknown): boolean =>
   codeOf(error) === "0A000" && (error as { routine?: unknown }).routine === "RevalidateCachedQuery";
+
+/** The transaction lost a race, or met a changed table, and may simply run again. */
+export const mayRunAgain = (error: unknown): boolean =>
+  RACE_CODES.has(codeOf(error) ?? "") || isStalePlan(error);
 
 /** A lock was not to be had within `lock_timeout`. */
 export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P03";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { isRace, isStalePlan } from "./errors";
+import { mayRunAgain } from "./errors";
 import type { Queryable } from "./pool";
 
 const MAX_TRIES = 5;
@@ -19,8 +19,7 @@ export async function transaction<T>(
     try {
       return await runOnce(pool, work, options);
     } catch (error) {
-      const isOver = tried === MAX_TRIES || !(isRace(error) || isStalePlan(error));
-      if (isOver) throw error;
+      if (!mayRunAgain(error) || tried === MAX_TRIES) throw error;
     }
   }
 }

@@ -1,9 +1,8 @@
 /** An account is worth half after so long. */
 const HALF_LIFE_MS = 1_000;
 const LOOK_MS = 20;
-/** After so long the next of a line go on, if their tenant may: so many, or this share of a long line. */
+/** After so long the next of a line go on, if their tenant may: one, or this share of a long line. */
 const TICK_MS = 10;
-const AT_ONCE = 1;
 const SHARE_AT_ONCE = 0.02;
 /** Less than this, of all others together, is a request some seconds ago. */
 const NOBODY = 0.05;
@@ -45,9 +44,8 @@ export class FairShare {
   private timer: NodeJS.Timeout | undefined;
   private isBusy = false;
   private lookedMs = 0;
-  /** How many of the largest have passed in this tick without having waited. */
-  private passed = 0;
-  private tickMs = 0;
+  /** When a request of the largest last passed without having waited. */
+  private passedMs = 0;
 
   /** @param busyShare what share of the time since the last call the process was busy. */
   constructor(
@@ -101,7 +99,7 @@ export class FairShare {
     for (const [name, { tenant, waiting }] of this.lines) {
       const overdue = waiting.findIndex(({ until }) => until > this.nowMs());
       const late = overdue === -1 ? waiting.length : overdue;
-      const next = Math.max(AT_ONCE, Math.ceil(waiting.length * SHARE_AT_ONCE));
+      const next = Math.ceil(waiting.length * SHARE_AT_ONCE);
       const leaving = this.mustWait(tenant) ? late : Math.max(late, next);
       for (const { goOn } of waiting.splice(0, leaving)) goOn();
       if (waiting.length === 0) this.lines.delete(name);
@@ -111,16 +109,13 @@ export class FairShare {
     this.timer = undefined;
   }
 
-  /** At once: not a burst that would make the process busy before it is looked at again. */
+  /** Without waiting. Of the largest one in a tick: a burst would make the process busy before it is looked at again. */
   private mayPass(tenant: string): boolean {
     if (!this.isLargest(tenant)) return true;
     if (this.looksBusy()) return false;
-    if (this.nowMs() - this.tickMs >= TICK_MS) {
-      this.tickMs = this.nowMs();
-      this.passed = 0;
-    }
-    this.passed += 1;
-    return this.passed <= AT_ONCE;
+    if (this.nowMs() - this.passedMs < TICK_MS) return false;
+    this.passedMs = this.nowMs();
+    return true;
   }
 
   private mustWait(tenant: string): boolean {
@@ -157,17 +152,21 @@ export class FairShare {
  * processors it is busy by the clock while it does little: so no more than twice the CPU time that the process had.
  */
 export function busyShare(): () => number {
-  let last = performance.eventLoopUtilization();
-  let lastCpu = process.cpuUsage();
-  let lastMs = performance.now();
+  let last = usage();
   return () => {
-    const now = performance.eventLoopUtilization();
-    const { utilization } = performance.eventLoopUtilization(now, last);
-    const { user, system } = process.cpuUsage(lastCpu);
-    const cpu = (user + system) / 1_000 / (performance.now() - lastMs);
+    const now = usage();
+    const { utilization } = performance.eventLoopUtilization(now.loop, last.loop);
+    const cpu = (now.cpuMs - last.cpuMs) / (now.atMs - last.atMs);
     last = now;
-    lastCpu = process.cpuUsage();
-    lastMs = performance.now();
     return Math.min(utilization, 2 * cpu);
+  };
+}
+
+function usage() {
+  const { user, system } = process.cpuUsage();
+  return {
+    atMs: performance.now(),
+    cpuMs: (user + system) / 1_000,
+    loop: performance.eventLoopUtilization(),
   };
 }

@@ -22,10 +22,7 @@ const LANES = 12;
 const READS = ["jobs", "workers", "artifacts", "pipelines", "deployments", "billing/summary"];
 
 test("while another release adds columns, nobody is answered with an internal error, and no job is lost", async () => {
-  const statuses = new Map<number, number>();
-  const note = (status: number): void => {
-    statuses.set(status, (statuses.get(status) ?? 0) + 1);
-  };
+  const statuses = new Set<number>();
   const ended: string[] = [];
   let isOver = false;
   const lane = async (n: number): Promise<void> => {
@@ -33,10 +30,12 @@ test("while another release adds columns, nobody is answered with an internal er
     while (!isOver) {
       await forge.user.submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
       const job = await worker.take();
-      note((await worker.complete(job)).status);
+      statuses.add((await worker.complete(job)).status);
       ended.push(job.job_id);
       const paths = [...READS, `jobs/${job.job_id}`, `jobs/${job.job_id}/attempts`];
-      for (const path of paths) note((await forge.user.call("GET", `/api/${path}`)).status);
+      for (const path of paths) {
+        statuses.add((await forge.user.call("GET", `/api/${path}`)).status);
+      }
     }
   };
   const lanes = Promise.all(Array.from({ length: LANES }, (_, n) => lane(n)));
@@ -63,7 +62,7 @@ test("while another release adds columns, nobody is answered with an internal er
     isOver = true;
     await lanes;
   }
-  expect([...statuses.keys()].filter((status) => status > 299)).toEqual([]);
+  expect([...statuses].filter((status) => status > 299)).toEqual([]);
 }, 120_000);
 
 test("a migration waits for a table that somebody holds, and lets others through meanwhile", async () => {
