@@ -10,7 +10,7 @@ import { transaction } from "../infra/database/transaction";
 import { cancelJob } from "../infra/fleet/cancel-job";
 import { newId } from "../infra/ids";
 import { billFailedJob } from "./billing";
-import { type AttemptInput, activityLogger } from "./context";
+import { type AttemptInput, activityLogger, gone } from "./context";
 
 export function createAttemptActivities(ctx: Context) {
   return {
@@ -21,11 +21,16 @@ export function createAttemptActivities(ctx: Context) {
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
       const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
       // Its own end first: of a cancelled one the usage may have to be billed.
-      const end = row && (attemptEndOf(row) ?? endOf(row.job_status, row.job_error_code));
-      if (end) return end;
-      if (!row?.is_there) {
-        throw new Error(`attempt ${input.attempt} of ${input.jobId} is not in the database`);
+      if (!row) throw gone(`job ${input.jobId}`);
+      const ended = attemptEndOf(row);
+      if (ended) return ended;
+      const jobEnd = endOf(row.job_status, row.job_error_code);
+      if (jobEnd) {
+        // It was cancelled between two attempts, and what the earlier ones used is on no bill yet.
+        if (jobEnd.status === "failed") await billFailedJob(ctx, before(input));
+        return jobEnd;
       }
+      if (!row.is_there) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();
     },
@@ -67,9 +72,11 @@ export function createAttemptActivities(ctx: Context) {
   };
 }
 
+const before = (input: AttemptInput): AttemptInput => ({ ...input, attempt: input.attempt - 1 });
+
 async function requireJob(ctx: Context, jobId: string): Promise<JobRow> {
   const job = await findJob(ctx.pool, jobId, null);
-  if (!job) throw new Error(`job ${jobId} is not in the database`);
+  if (!job) throw gone(`job ${jobId}`);
   return job;
 }
 

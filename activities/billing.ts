@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { billingRecordKey } from "../core/artifacts";
 import { unbilledHours, usageOfLine } from "../core/billing/line";
 import { type MeteredAttempt, meterAttempt } from "../core/billing/metering";
@@ -40,6 +41,8 @@ export async function billJob(
 export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<void> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
   if (!billable || billable.attempts.length === 0) return;
+  // Said by whoever ended the job (infra/fleet/end-job.ts): then it is not tried again.
+  if (billable.is_noted) return;
   const attempts = await meter(ctx, billable);
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
@@ -48,10 +51,19 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
   await fileRecord(ctx, await requireRecord(ctx, input.jobId));
 }
 
-/** The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. */
+/**
+ * The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. A
+ * process that stood still between reading and writing may put an old state over a newer one: so the row is
+ * read again after the file was written, until the two agree.
+ */
 export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);
-  await putJson(ctx.store, key, presentBillingRecord(record));
+  for (let filed = presentBillingRecord(record); ; ) {
+    await putJson(ctx.store, key, filed);
+    const now = presentBillingRecord(await requireRecord(ctx, record.job_id));
+    if (isDeepStrictEqual(now, filed)) return;
+    filed = now;
+  }
 }
 
 export async function requireRecord(ctx: Context, jobId: string): Promise<BillingRow> {

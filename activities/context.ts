@@ -1,4 +1,4 @@
-import { Context as ActivityContext } from "@temporalio/activity";
+import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
 import type { Context } from "../infra/context";
 import type { Logger } from "../infra/logger";
 
@@ -8,6 +8,13 @@ export interface AttemptInput {
   attempt: number;
   requestId: string;
 }
+
+/**
+ * What a workflow works for is not in the database, which came back with less than it had: no other try finds
+ * it, and the workflow fails. Rows are written before their workflows start, and stay.
+ */
+export const gone = (what: string): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
 
 /** A logger that says which job, which attempt and whose request a line belongs to. */
 export function activityLogger(ctx: Context, job: AttemptInput): Logger {

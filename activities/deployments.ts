@@ -12,6 +12,7 @@ import { cancelJob } from "../infra/fleet/cancel-job";
 import { placeDeployment } from "../infra/fleet/place-deployment";
 import { stopDeployment } from "../infra/fleet/stop-deployment";
 import { fileRecord, requireRecord } from "./billing";
+import { gone } from "./context";
 
 export function createDeploymentActivities(ctx: Context) {
   return {
@@ -21,7 +22,7 @@ export function createDeploymentActivities(ctx: Context) {
      */
     async lookAfterDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<DeploymentLook> {
       const deployment = await findDeployment(ctx.pool, deploymentId);
-      if (!deployment) throw new Error(`deployment ${deploymentId} is not in the database`);
+      if (!deployment) throw gone(`deployment ${deploymentId}`);
       if (deployment.status === "stopped") return { isOver: true };
       for (const jobId of await listNeedlessJobs(ctx.pool, deploymentId)) {
         await cancelJob(ctx, jobId, null);
@@ -42,7 +43,8 @@ export function createDeploymentActivities(ctx: Context) {
     /** Returns when a job has ended that another workflow looks after; fails, to be tried again, until then. */
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
       const job = await findJob(ctx.pool, jobId, null);
-      if (!job || !isFinal(job.status)) throw new Error(`${jobId} has not ended yet`);
+      if (!job) throw gone(`job ${jobId}`);
+      if (!isFinal(job.status)) throw new Error(`${jobId} has not ended yet`);
     },
   };
 }

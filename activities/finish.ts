@@ -1,5 +1,6 @@
 import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
 import { NO_USAGE } from "../core/billing/usage";
+import type { JobEnd } from "../core/job-workflow";
 import { describeArtifact, type ManifestFacts } from "../core/manifest";
 import type { Manifest } from "../core/manifest-schema";
 import { sourceIdsOf } from "../core/references";
@@ -20,7 +21,7 @@ import { putJson } from "../infra/store/object-store";
 import { ownStoreOf } from "../infra/store/open-store";
 import { measureArtifact } from "../infra/tables/stored-table";
 import { billJob, fileRecord } from "./billing";
-import { type AttemptInput, activityLogger, whileAlive } from "./context";
+import { type AttemptInput, activityLogger, gone, whileAlive } from "./context";
 import { listUploaded, measureFiles, type OutputFile, promoteOutput } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
@@ -29,37 +30,54 @@ export function createFinalActivities(ctx: Context) {
      * Measures what the job has left, and bills it; then writes the billing file and the manifest beside
      * the artifact; then, in one statement, the registry entry and `completed`: whoever sees `completed`
      * finds all of them.
+     * One that an operator has ended meanwhile stays so.
      * Idempotent: the same facts give the same bytes, so that writing them again, or over what a
      * worker left under that name, changes nothing.
      */
-    async finishJob(input: AttemptInput): Promise<void> {
+    async finishJob(input: AttemptInput): Promise<JobEnd> {
       const { jobId, attempt } = input;
       const job = await findJob(ctx.pool, jobId, null);
-      if (job?.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
+      if (!job) throw gone(`job ${jobId}`);
+      if (job.status === "failed") return await endOf(ctx, jobId);
+      if (job.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
       if (!facts) throw new Error(`attempt ${attempt} of ${jobId} is not ready to be finished`);
-      if (facts.status === "completed") return;
+      if (facts.status === "completed") return { status: "completed" };
       const prefix = artifactPrefix(facts.job_type, facts.storage_id);
-      const files = await whileAlive((signal) => gatherFiles(ctx, facts, prefix, signal));
+      const { metrics } = ctx;
+      const gather = whileAlive((signal) => gatherFiles(ctx, facts, prefix, signal));
+      const files = await metrics.finishing("files", gather);
       const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      const bill = await billJob(ctx, input, sizeBytes);
-      const manifest = await whileAlive((signal) =>
-        describe(ctx, facts, bill, prefix, files, signal),
-      );
-      await Promise.all([
+      const bill = await metrics.finishing("bill", billJob(ctx, input, sizeBytes));
+      const describing = whileAlive((signal) => describe(ctx, facts, bill, prefix, files, signal));
+      const manifest = await metrics.finishing("manifest", describing);
+      const stored = Promise.all([
         putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
         fileRecord(ctx, bill),
       ]);
+      await metrics.finishing("store", stored);
       const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
       const made = { jobId, attempt, storageId, manifest, sizeBytes };
-      if (facts.job_type !== "deploy") await completeJob(ctx.pool, made);
-      else if (await transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))) {
-        ctx.signals.emit("deployment", storageId);
-      }
+      const isDeploy = facts.job_type === "deploy";
+      const completing = isDeploy
+        ? transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))
+        : completeJob(ctx.pool, made);
+      const completed = await metrics.finishing("complete", completing);
+      if (!completed) return await endOf(ctx, jobId);
+      if (isDeploy) ctx.signals.emit("deployment", storageId);
       const { total_cost_usd } = bill;
       activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
+      return { status: "completed" };
     },
   };
+}
+
+/** Of a job that another run of this, or an operator, has ended meanwhile. */
+async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
+  const job = await findJob(ctx.pool, jobId, null);
+  if (job?.status === "completed") return { status: "completed" };
+  if (job?.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
+  throw new Error(`${jobId} is not ready to be finished`);
 }
 
 /** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
@@ -68,13 +86,16 @@ async function finishPlacement(
   input: AttemptInput,
   job: JobRow,
   deploymentId: string,
-): Promise<void> {
+): Promise<JobEnd> {
   const { job_id: jobId } = job;
   const { attempt } = input;
   await fileRecord(ctx, await billJob(ctx, input, 0));
-  await transaction(ctx.pool, (db) => completePlacementJob(db, { jobId, attempt, deploymentId }));
+  const made = { jobId, attempt, deploymentId };
+  const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
+  if (!completed) return await endOf(ctx, jobId);
   ctx.signals.emit("deployment", deploymentId);
   activityLogger(ctx, input).info({ deployment_id: deploymentId }, "placed again");
+  return { status: "completed" };
 }
 
 /** What the winning attempt has left in the artifact's own folder, measured. */

@@ -6,9 +6,16 @@ import { findJob, insertJob } from "../infra/database/jobs";
 import { findStep, findStepOfJob, listWork, type StepRow } from "../infra/database/pipeline-steps";
 import { findPipeline, lockPipeline, type PipelineRow } from "../infra/database/pipelines";
 import type { Queryable } from "../infra/database/pool";
-import { type Beginning, beginStep, endStep, failStep } from "../infra/database/step-changes";
+import {
+  type Beginning,
+  beginStep,
+  endStep,
+  failStep,
+  type StepEnding,
+} from "../infra/database/step-changes";
 import { transaction } from "../infra/database/transaction";
 import { newJob } from "../infra/submissions/new-job";
+import { gone } from "./context";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
 import { StepFault } from "./step-submission";
@@ -58,7 +65,7 @@ export function createStepActivities(ctx: Context) {
       if (step.status === "running") {
         if (step.job_status === null) await bringBack(ctx, step);
         const [work] = await listWork(ctx.pool, of.pipelineId, [of.step]);
-        await endStep(ctx.pool, step, endingOf(pipeline, step, work));
+        await endAs(ctx, pipeline, step, endingOf(pipeline, step, work));
       }
       const now = await findOf(ctx, of);
       if (isSuperseded(of, now.pipeline)) return "superseded";
@@ -77,7 +84,7 @@ async function findOf(
 ): Promise<{ pipeline: PipelineRow; step: StepRow }> {
   const pipeline = await findPipeline(pool, pipelineId, null);
   const step = await findStep(pool, pipelineId, name);
-  if (!pipeline || !step) throw new Error(`there is no step "${name}" of ${pipelineId}`);
+  if (!pipeline || !step) throw gone(`step "${name}" of ${pipelineId}`);
   return { pipeline, step };
 }
 
@@ -95,6 +102,19 @@ async function locked(
     const pipeline = await lockPipeline(db, of.pipelineId, null);
     const goesOn = pipeline && !isOver(pipeline.status) && pipeline.cancel_requested_at === null;
     if (goesOn && !isSuperseded(of, pipeline)) await work(db, pipeline);
+  });
+}
+
+/** Where the pipeline is still in the run that was judged: a resumed one may judge the same job by another gate. */
+async function endAs(
+  { pool }: Context,
+  { pipeline_id: pipelineId, run }: PipelineRow,
+  step: StepRow,
+  ending: StepEnding,
+): Promise<void> {
+  await transaction(pool, async (db) => {
+    const now = await lockPipeline(db, pipelineId, null);
+    if (now?.run === run) await endStep(db, step, ending);
   });
 }
 
@@ -136,6 +156,7 @@ async function insertItsJob(
     leaseS,
     step: { pipelineId, name, run, reuseKey },
   });
+  ctx.metrics.submitted.inc({ job_type: step.job_type });
   return true;
 }
 

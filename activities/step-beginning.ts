@@ -51,7 +51,8 @@ export async function prepare(
   // cancelled meanwhile no job will be written.
   if (pipeline.cancel_requested_at === null) {
     await ctx.queueQuota.refresh(userId);
-    const needs = requirementsOf(step.job_type, submission.resources, ctx.config.jobs.policy);
+    const { resources, payload } = submission;
+    const needs = requirementsOf(step.job_type, resources, ctx.config.jobs.policy, payload);
     ctx.queueQuota.admit(userId, shapeOf(userId, needs));
   }
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Worker } from "@temporalio/worker";
 import { bootstrapTaskQueue } from "../core/bootstrap";
 import type { Context } from "../infra/context";
-import type { Logger } from "../infra/logger";
 import type { Part } from "../infra/service";
 import { registerSearchAttributes } from "../infra/temporal";
 import { createActivities } from "./index";
+import { notingStuckWrites } from "./stuck-writes";
 
 const RETRY_MS = 1_000;
 const DRAIN_MS = 5_000;
@@ -14,9 +14,11 @@ const DRAIN_MS = 5_000;
 const loadTemporal = () => import("@temporalio/worker");
 
 /** Sends Temporal's own log lines, workflow logs among them, through ours. Once per process. */
-async function installRuntime(logger: Logger): Promise<void> {
+async function installRuntime({ logger, metrics }: Context): Promise<void> {
   const { DefaultLogger, Runtime } = await loadTemporal();
+  const bindAddress = await metrics.temporal.open();
   Runtime.install({
+    telemetryOptions: { metrics: { prometheus: { bindAddress } } },
     logger: new DefaultLogger("INFO", ({ level, message, meta }) => {
       const { error, ...rest } = meta ?? {};
       const line = { ...rest, ...(error === undefined ? {} : { err: error }), source: "temporal" };
@@ -41,7 +43,7 @@ export class TemporalWorkerPart implements Part {
   ) {}
 
   start(): void {
-    this.running = installRuntime(this.ctx.logger).then(() => this.keepRunning());
+    this.running = installRuntime(this.ctx).then(() => this.keepRunning());
   }
 
   async stop(): Promise<void> {
@@ -81,6 +83,7 @@ export class TemporalWorkerPart implements Part {
         activities: createActivities(this.ctx),
         shutdownGraceTime: DRAIN_MS,
         shutdownForceTime: 2 * DRAIN_MS,
+        interceptors: { activity: [notingStuckWrites(this.ctx)] },
       };
       const worker = await Worker.create({
         ...common,

@@ -19,12 +19,12 @@ export class BillingExporter implements Part {
   constructor(private readonly ctx: Context) {}
 
   async start(): Promise<void> {
-    const { config, store, logger } = this.ctx;
+    const { config, store } = this.ctx;
     const { intervalS, to } = config.billingExport;
     const exporter = await openExporter(to, store);
     if (!exporter) return;
     const delivery = new LineDelivery(this.ctx, exporter);
-    const loop = new Loop("billing-export", intervalS * 1000, () => delivery.pass(), logger);
+    const loop = new Loop("billing-export", intervalS * 1000, () => delivery.pass(), this.ctx);
     this.running = { loop, delivery };
     loop.start();
   }

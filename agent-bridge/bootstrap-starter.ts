@@ -18,7 +18,7 @@ export class BootstrapStarter implements Part {
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("bootstrap-starter", SWEEP_MS, () => this.sweep(), ctx.logger);
+    this.loop = new Loop("bootstrap-starter", SWEEP_MS, () => this.sweep(), ctx);
   }
 
   start(): void {

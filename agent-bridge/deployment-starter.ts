@@ -31,8 +31,8 @@ export class DeploymentStarter implements Part {
 
   constructor(private readonly ctx: Context) {
     const lookMs = Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4);
-    this.nudging = new Loop("deployment-starter", SWEEP_MS, () => this.sweep(), ctx.logger);
-    this.looking = new Loop("deployment-look", lookMs, () => this.look(), ctx.logger);
+    this.nudging = new Loop("deployment-starter", SWEEP_MS, () => this.sweep(), ctx);
+    this.looking = new Loop("deployment-look", lookMs, () => this.look(), ctx);
   }
 
   start(): void {

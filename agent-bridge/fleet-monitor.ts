@@ -1,10 +1,7 @@
+import { uptime } from "node:os";
 import type { Context } from "../infra/context";
-import {
-  listOverdueAttempts,
-  lockHeldAttempt,
-  type OverdueAttempt,
-  unassign,
-} from "../infra/database/attempts";
+import { lockHeldAttempt, unassign } from "../infra/database/attempts";
+import { followStep, readClock } from "../infra/database/clock";
 import {
   listSignsOfLife,
   markDead,
@@ -12,13 +9,22 @@ import {
   type SignsOfLife,
 } from "../infra/database/heartbeats";
 import { lockJob } from "../infra/database/jobs";
+import {
+  isDenied,
+  listDenied,
+  listOverdue,
+  listUnfetched,
+  type OverdueAttempt,
+} from "../infra/database/overdue-attempts";
 import { losePlacements } from "../infra/database/placements";
+import { strikeWorker } from "../infra/database/strikes";
 import { transaction } from "../infra/database/transaction";
-import { benchWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
+import { benchWorker, releaseWorker } from "../infra/database/workers";
 import { concludeAttempt } from "../infra/fleet/conclude-attempt";
-import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
+import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
+import { Presence } from "./presence";
 import { type Counted, StillnessWatch } from "./stillness-watch";
 
 /** The worker was heard after all: nothing of its burial may stay. */
@@ -31,6 +37,9 @@ export class FleetMonitor implements Part {
   readonly name = "fleet-monitor";
   private readonly heartbeats: StillnessWatch;
   private readonly polls: StillnessWatch;
+  private readonly presence: Presence;
+  /** By how much the database's clock was set forward, while its deadlines do not follow yet. */
+  private steppedMs = 0;
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
@@ -38,7 +47,8 @@ export class FleetMonitor implements Part {
     const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
     this.heartbeats = new StillnessWatch(heartbeatTimeoutS * 1000, sweepMs * 3);
     this.polls = new StillnessWatch(deafAfterS * 1000, sweepMs * 3);
-    this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx.logger);
+    this.presence = new Presence(sweepMs * 3);
+    this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx);
   }
 
   start(): void {
@@ -63,11 +73,17 @@ export class FleetMonitor implements Part {
       await this.attempt(deaf.id, () => this.declareDeaf(deaf));
     }
 
-    const { assignmentTimeoutS } = this.ctx.config.fleet;
-    for (const attempt of await listOverdueAttempts(this.ctx.pool, assignmentTimeoutS)) {
-      await this.attempt(attempt.worker_id, () =>
-        attempt.state === "assigned" ? this.takeBack(attempt) : this.endOverdue(attempt),
-      );
+    const { assignmentTimeoutS, deadlineGraceS } = this.ctx.config.fleet;
+    for (const unfetched of await listUnfetched(this.ctx.pool, assignmentTimeoutS)) {
+      await this.attempt(unfetched.worker_id, () => this.takeBack(unfetched));
+    }
+    for (const denied of await listDenied(this.ctx.pool)) {
+      await this.attempt(denied.worker_id, () => this.loseDenied(denied));
+    }
+    // After an outage a worker has the grace to bring what it finished meanwhile.
+    if (this.presence.forMs < deadlineGraceS * 1000) return;
+    for (const overdue of await listOverdue(this.ctx.pool)) {
+      await this.attempt(overdue.worker_id, () => this.endOverdue(overdue));
     }
   }
 
@@ -80,13 +96,25 @@ export class FleetMonitor implements Part {
 
   private async look(): Promise<SignsOfLife[]> {
     try {
+      const databaseMs = Date.parse(await readClock(this.ctx.pool));
+      this.steppedMs += this.presence.look({ runningMs: uptime() * 1000, databaseMs });
+      await this.followStep();
       return await listSignsOfLife(this.ctx.pool);
     } catch (error) {
       // While we could not look, nobody could be heard either.
       this.heartbeats.startOver();
       this.polls.startOver();
+      this.presence.interrupt();
       throw error;
     }
+  }
+
+  private async followStep(): Promise<void> {
+    if (this.steppedMs === 0) return;
+    const byS = this.steppedMs / 1000;
+    const moved = await transaction(this.ctx.pool, (db) => followStep(db, byS));
+    this.steppedMs = 0;
+    this.ctx.logger.warn({ by_s: byS, attempts: moved }, "the database's clock was set forward");
   }
 
   /** Marking dead and ending its attempt are one transaction; a heartbeat in between undoes both. */
@@ -99,12 +127,13 @@ export class FleetMonitor implements Part {
         const { lost } = await loseHeldAttempt(db, losing, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
-        if (lost) await strikeWorker(db, workerId);
+        if (lost) await strikeWorker(db, workerId, lost.job_id);
         return { lost, deployments: await losePlacements(db, workerId) };
       });
       const line = { worker_id: workerId, lost_job: lost?.job_id };
       this.ctx.logger.warn(line, "worker is dead: silent");
-      if (lost) this.ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+      this.ctx.metrics.workersLost.inc({ reason: "silent" });
+      if (lost) this.ctx.signals.emit("outbox", owedFor(lost));
       for (const id of deployments) this.ctx.signals.emit("deployment", id);
       this.ctx.signals.queueChanged();
     } catch (error) {
@@ -116,11 +145,36 @@ export class FleetMonitor implements Part {
     const reason = `it heartbeats, but has not asked for work for ${this.ctx.config.fleet.deafAfterS} s`;
     if (!(await markDeaf(this.ctx.pool, workerId, seq, reason))) return;
     this.ctx.logger.warn({ worker_id: workerId }, "worker is deaf");
+    this.ctx.metrics.workersLost.inc({ reason: "deaf" });
     this.ctx.signals.queueChanged();
   }
 
   private async takeBack({ job_id: jobId, worker_id: workerId }: OverdueAttempt): Promise<void> {
-    if (await unassign(this.ctx.pool, jobId, workerId)) this.ctx.signals.queueChanged();
+    if (!(await unassign(this.ctx.pool, jobId, workerId))) return;
+    this.ctx.metrics.workersLost.inc({ reason: "not_fetched" });
+    this.ctx.signals.queueChanged();
+  }
+
+  /** It was handed out, and its worker never got it, or forgot it: it goes to whoever asks next. */
+  private async loseDenied({ worker_id: workerId }: OverdueAttempt): Promise<void> {
+    const losing = {
+      workerId,
+      reason: "its heartbeats say that it runs no job",
+      leaseS: this.ctx.config.outbox.firstLeaseS,
+    };
+    const lost = await transaction(this.ctx.pool, async (db) => {
+      const { lost } = await loseHeldAttempt(db, losing, async (held) => isDenied(held));
+      if (!lost) return undefined;
+      await lockWorkerHolding(db, workerId, undefined);
+      await releaseWorker(db, workerId, { succeeded: false });
+      return lost;
+    });
+    if (!lost) return;
+    const line = { worker_id: workerId, job_id: lost.job_id, attempt: lost.attempt };
+    this.ctx.logger.warn(line, "attempt is lost: its worker does not run it");
+    this.ctx.metrics.workersLost.inc({ reason: "does_not_run_it" });
+    this.ctx.signals.emit("outbox", owedFor(lost));
+    this.ctx.signals.queueChanged();
   }
 
   /** Past its deadline, or past its cancel's grace: the worker has not stopped, so it is taken from it. */
@@ -135,14 +189,16 @@ export class FleetMonitor implements Part {
         error: `attempt ${attempt} ran past its ${job.timeout_s} s`,
         leaseS: this.ctx.config.outbox.firstLeaseS,
       });
-      await releaseWorker(db, workerId);
-      if (outcome === "timeout") await strikeWorker(db, workerId);
+      await releaseWorker(db, workerId, { succeeded: false });
+      if (outcome === "timeout") await strikeWorker(db, workerId, jobId);
       else await benchWorker(db, workerId, "unresponsive", this.ignored(jobId));
       return outcome;
     });
     if (!outcome) return;
+    const reason = outcome === "timeout" ? "past_deadline" : "past_cancel";
+    this.ctx.metrics.workersLost.inc({ reason });
     this.ctx.logger.warn({ job_id: jobId, attempt, worker_id: workerId, outcome }, "attempt ended");
-    this.ctx.signals.emit("outbox", { jobId, attempt });
+    this.ctx.signals.emit("outbox", { jobId, attempt, outcome });
   }
 
   private ignored(jobId: string): string {

@@ -72,6 +72,7 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
         memTotal: given.gpu?.mem_total ?? null,
         errorReason: given.status === "error" ? (given.reason ?? "reported by the worker") : null,
         jobId: given.job_id ?? null,
+        saysNoJob: given.job_id === null,
         attempt: given.attempt ?? null,
         progress: given.progress ?? null,
       });

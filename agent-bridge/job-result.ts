@@ -16,12 +16,14 @@ import { reserveArtifact } from "../infra/database/artifacts";
 import { type AttemptRow, lockAttemptOf } from "../infra/database/attempts";
 import { type JobRow, lockJob } from "../infra/database/jobs";
 import type { Queryable } from "../infra/database/pool";
+import { strikeWorker } from "../infra/database/strikes";
 import { transaction } from "../infra/database/transaction";
-import { forgiveWorker, lockWorker, releaseWorker, strikeWorker } from "../infra/database/workers";
+import { lockWorker, releaseWorker } from "../infra/database/workers";
 import { type Conclusion, concludeAttempt } from "../infra/fleet/conclude-attempt";
 import { mayActFor, type Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { newId } from "../infra/ids";
+import type { OutboxRow } from "../infra/signals";
 import { notRegistered } from "./heartbeat";
 import { staleLease } from "./job-lease";
 
@@ -97,7 +99,10 @@ export function jobResultRoute(ctx: Context): Route {
     async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
       const accepted = await transaction(ctx.pool, (db) =>
-        accept(db, given, principal, ctx.config.outbox.firstLeaseS),
+        accept(db, given, principal, {
+          leaseS: ctx.config.outbox.firstLeaseS,
+          offerS: ctx.config.fleet.offerS,
+        }),
       );
       if (accepted) {
         ctx.signals.emit("outbox", accepted);
@@ -121,8 +126,8 @@ async function accept(
   db: Queryable,
   given: JobResult,
   principal: Principal,
-  leaseS: number,
-): Promise<{ jobId: string; attempt: number } | undefined> {
+  { leaseS, offerS }: { leaseS: number; offerS: number },
+): Promise<OutboxRow | undefined> {
   const { worker_id: workerId, job_id: jobId } = given;
   const job = await lockJob(db, jobId);
   const attempt = job && (await lockAttemptOf(db, jobId, workerId, given.attempt ?? null));
@@ -145,10 +150,9 @@ async function accept(
     resultDigest: digest,
     leaseS,
   });
-  await releaseWorker(db, workerId);
-  if (outcome === "completed") await forgiveWorker(db, workerId);
-  if (outcome === "failed") await strikeWorker(db, workerId);
-  return { jobId, attempt: attempt.attempt };
+  await releaseWorker(db, workerId, { succeeded: outcome === "completed", offerS });
+  if (outcome === "failed") await strikeWorker(db, workerId, jobId);
+  return { jobId, attempt: attempt.attempt, outcome };
 }
 
 /**

@@ -2,11 +2,16 @@ import { createHash } from "node:crypto";
 import { checkpointPrefix } from "../core/attempt-files";
 import { InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
-import { findNotedFile, noteAttemptFile, noteMoved } from "../infra/database/attempt-files";
+import {
+  findNotedFile,
+  type NotedFile,
+  noteAttemptFile,
+  noteMoved,
+  noteSeen,
+} from "../infra/database/attempt-files";
 import { type Lease, noteCheckpoint } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
 import { requireRoomForBytes } from "../infra/limits/require-room";
-import type { Measured } from "../infra/store/object-store";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";
@@ -65,6 +70,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
             if (!isNoted) throw staleLease(lease.job_id, lease.attempt, call.query.worker_id);
           },
           onMoved: (isThere) => noteMoved(ctx.pool, lease.job_id, lease.attempt, { path, isThere }),
+          onSeen: ({ sha256 }) => noteSeen(ctx.pool, lease.job_id, lease.attempt, { path, sha256 }),
         });
       },
     }),
@@ -111,9 +117,9 @@ function requirePrefix(lease: Lease): string {
   return prefix;
 }
 
-function notedCheckpoint({ attempt, checkpoint }: Lease, name: string): Measured | undefined {
+function notedCheckpoint({ attempt, checkpoint }: Lease, name: string): NotedFile | undefined {
   if (checkpoint?.attempt !== attempt || checkpoint.name !== name) return undefined;
-  return { sizeBytes: checkpoint.size_bytes, sha256: checkpoint.sha256 };
+  return { sizeBytes: checkpoint.size_bytes, sha256: checkpoint.sha256, isSure: true };
 }
 
 /** One segment for a path of several. */

@@ -1,9 +1,12 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
+import { ActivityNotFoundError, WorkflowNotFoundError } from "@temporalio/client";
 import { JOB_WORKFLOW, type JobWorkflowInput } from "../core/job-workflow";
-import { isFinal } from "../core/states";
-import { attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
+import { type AttemptEnd, isFinal } from "../core/states";
+import { attemptActivityId, attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
-import { findJob, type JobRow } from "../infra/database/jobs";
+import { attemptEndOf, findAttempt } from "../infra/database/attempts";
+import type { JobRow } from "../infra/database/jobs";
+import { findComparedJob } from "../infra/database/standing-jobs";
+import { forgetStuckWrites } from "../infra/database/stuck-writes";
 import { searchAttributeKeys } from "../infra/temporal";
 
 type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
@@ -37,44 +40,68 @@ export async function startJobWorkflow(
 }
 
 /**
- * Compares a job's workflow with the latest attempt that Postgres knows, and starts it again where the
- * two have parted: it was closed or is gone, or it waits for another attempt than the latest (one of
- * them came back from a crash with less than it had). A new run goes through the attempts that Postgres
- * has and meets it there.
+ * Tells a job's workflow how an attempt ended.
  *
- * @returns whether the workflow that runs waits for the latest attempt right now.
+ * @returns false where the workflow does not wait for that attempt: not yet, not any more, or there is none.
  */
-export async function reconcileWorkflow(
-  ctx: Context,
-  job: Startable,
-  latestAttempt: number,
-): Promise<boolean> {
-  const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(job.job_id));
-  const { status, awaited } = await describeWorkflow(() => handle.describe());
-  if (status !== "RUNNING") {
-    // Read again: the workflow closes after its job ended, and the caller's row may be older than that.
-    const now = await findJob(ctx.pool, job.job_id, null);
-    if (now && isFinal(now.status) && status === now.status.toUpperCase()) return false;
-    ctx.logger.warn({ job_id: job.job_id, status }, "its workflow is gone; starting it again");
-    await startJobWorkflow(ctx, job, "again");
-    return false;
-  }
-  if (awaited.some((attempt) => attempt !== latestAttempt)) {
-    ctx.logger.warn({ job_id: job.job_id, awaited }, "its workflow waits for another attempt");
-    await handle.terminate("waits for another attempt than the database's; started again");
-    await startJobWorkflow(ctx, job, "again");
-    return false;
-  }
-  return awaited.length > 0;
-}
-
-/** As Temporal has it; undefined where there is none. */
-export async function findWorkflowStatus(
+export async function tellOutcome(
   { temporal }: Context,
   jobId: string,
-): Promise<string | undefined> {
-  const handle = temporal.workflow.getHandle(jobWorkflowId(jobId));
-  return (await describeWorkflow(() => handle.describe())).status;
+  attempt: number,
+  end: AttemptEnd,
+): Promise<boolean> {
+  const workflowId = jobWorkflowId(jobId);
+  try {
+    await temporal.activity.complete({ workflowId, activityId: attemptActivityId(attempt) }, end);
+    return true;
+  } catch (error) {
+    if (error instanceof ActivityNotFoundError) return false;
+    throw error;
+  }
+}
+
+/**
+ * Compares a job's workflow with what Postgres knows, and mends what has parted: a workflow that is gone
+ * while its job goes on, one that waits for an attempt that has ended, and, after one of the two came back
+ * with less than it had, one that waits for an attempt or a job that is not there.
+ *
+ * @returns whether nothing is left to do: the job has ended, and its workflow as the job did.
+ */
+export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
+  const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+  const { status, awaited } = await describeWorkflow(() => handle.describe());
+  // Read after Temporal: an attempt is written before it is waited for, and a workflow closes after its job ended.
+  const job = await findComparedJob(ctx.pool, jobId);
+  if (!job) {
+    if (awaited.length > 0) {
+      await handle.terminate("its job is not in the database");
+      ctx.metrics.repairs.inc({ repair: "orphan" });
+    }
+    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    return false;
+  }
+  if (status !== "RUNNING") {
+    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    if (isFinal(job.status) && status === job.status.toUpperCase()) return true;
+    ctx.logger.warn({ job_id: jobId, status }, "its workflow is gone; starting it again");
+    ctx.metrics.repairs.inc({ repair: "gone" });
+    await startJobWorkflow(ctx, job, "again");
+    return false;
+  }
+  if (awaited.some((attempt) => attempt > job.latest_attempt)) {
+    ctx.logger.warn({ job_id: jobId, awaited }, "its workflow is ahead of the database");
+    ctx.metrics.repairs.inc({ repair: "ahead" });
+    await handle.terminate("waits for an attempt that is not in the database; started again");
+    await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
+    await startJobWorkflow(ctx, job, "again");
+    return false;
+  }
+  for (const attempt of awaited) {
+    const row = await findAttempt(ctx.pool, jobId, attempt);
+    const end = row && attemptEndOf(row);
+    if (end) await tellOutcome(ctx, jobId, attempt, end);
+  }
+  return false;
 }
 
 interface Described {

@@ -15,7 +15,7 @@ export class MonthCloser implements Part {
     const close = async (): Promise<void> => {
       while ((await closeMonths(ctx)) > 0);
     };
-    this.loop = new Loop("close months", INTERVAL_MS, close, ctx.logger);
+    this.loop = new Loop("close months", INTERVAL_MS, close, ctx);
   }
 
   start(): void {

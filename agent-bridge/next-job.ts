@@ -107,7 +107,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
   });
 }
 
-interface Poll extends WorkerCall, Asker {
+interface Poll extends WorkerCall, Omit<Asker, "pollSeq"> {
   /** Where the request comes from. */
   address: string;
   waitS: number;
@@ -136,6 +136,7 @@ async function nextJob(
     ctx.databaseTurns.worker.take(poll.userId, work);
   const offer = await inTurn(() => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
+  let hasWaited = false;
   let nudged = offer.status !== "idle" || offer.draining;
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
@@ -147,8 +148,13 @@ async function nextJob(
         if (signal.reason === "key-revoked") throw invalidKey();
         return NOTHING;
       }
-      const job = await inTurn(() => handOut(ctx.pool, poll));
-      if (job && !job.is_cancelled) return { job, commands: [] };
+      const pollSeq = hasWaited ? offer.poll_seq : null;
+      const job = await inTurn(() => handOut(ctx.pool, { ...poll, pollSeq }));
+      if (job && !job.is_cancelled) {
+        const { job_type, waited_s: waitedS } = job;
+        if (waitedS !== null) ctx.metrics.handOutSeconds.observe({ job_type }, waitedS);
+        return { job, commands: [] };
+      }
       if (job) {
         await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
@@ -162,17 +168,28 @@ async function nextJob(
       }
       // Read after parking, so that no drain falls in between.
       const now = await inTurn(() => findOffer(ctx.pool, workerId));
+      if (now && now.poll_seq !== offer.poll_seq) {
+        // What woke this one is for the later poll, which may be parked in another process.
+        ctx.signals.assigned([workerId]);
+        return NOTHING;
+      }
       if (now?.draining) {
         if (offer.draining) await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "drain" }] };
       }
       if (deadline <= ctx.clock.nowMs()) return NOTHING;
-      const why = await waiter.woken;
+      const why = await parked(ctx, waiter.woken);
+      hasWaited = true;
       if (why === "superseded") return NOTHING;
     } finally {
       waiter.leave();
     }
   }
+}
+
+async function parked<T>({ metrics }: Context, woken: Promise<T>): Promise<T> {
+  metrics.pollsParked.inc();
+  return await woken.finally(() => metrics.pollsParked.dec());
 }
 
 /** Of its wait as much as keeps a worker that asks on, told or not, from asking all the time. */

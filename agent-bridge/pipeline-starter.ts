@@ -12,7 +12,6 @@ import {
 } from "../infra/database/pipelines";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-import { isRefused } from "../infra/temporal";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
 
 const SWEEP_MS = 1_000;
@@ -30,7 +29,7 @@ export class PipelineStarter implements Part {
   private readonly inFlight = new Set<Promise<void>>();
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("pipeline-starter", SWEEP_MS, () => this.sweep(), ctx.logger);
+    this.loop = new Loop("pipeline-starter", SWEEP_MS, () => this.sweep(), ctx);
   }
 
   start(): void {
@@ -81,8 +80,7 @@ export class PipelineStarter implements Part {
       await noteTold(this.ctx.pool, pipelineId, asked);
     } catch (error) {
       const line = { pipeline_id: pipelineId, err: String(error) };
-      if (isRefused(error)) this.ctx.logger.error(line, "Temporal refuses this pipeline");
-      else if (tries === 0) this.ctx.logger.warn(line, "pipeline's workflow can't be told yet");
+      if (tries === 0) this.ctx.logger.warn(line, "pipeline's workflow can't be told yet");
       const backoffS = Math.min(MAX_BACKOFF_S, 0.5 * 2 ** Math.min(tries, 10));
       await postponeTelling(this.ctx.pool, pipelineId, backoffS);
     }

@@ -2,6 +2,7 @@ import { Batcher } from "../infra/batcher";
 import type { Context } from "../infra/context";
 import { type Heard, type Heartbeat, recordHeartbeats } from "../infra/database/heartbeats";
 import { reportProgress } from "../infra/database/jobs";
+import { noteDenials } from "../infra/database/overdue-attempts";
 import { holds } from "./commands";
 
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
@@ -11,6 +12,8 @@ const MAX_BATCH = 500;
 export interface Beat extends Heartbeat {
   /** What the worker says it runs, and how far it is. */
   jobId: string | null;
+  /** It says that it runs nothing; one that does not tell says neither. */
+  saysNoJob: boolean;
   attempt: number | null;
   progress: number | null;
 }
@@ -29,6 +32,7 @@ export class Pulse {
   }
 
   private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
+    this.ctx.metrics.heartbeatBatch.observe(beats.length);
     // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
     // not for this worker must not take the place of the worker's own.
     const latest = new Map(
@@ -51,6 +55,14 @@ export class Pulse {
       return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
     });
     if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
+    const denials = [...latest.values()].flatMap((beat) => {
+      const row = rowOf(beat);
+      if (!row || row.held_job_id === null || row.held_denials === null) return [];
+      const isOver = row.held_denials > 0 && beat.jobId === row.held_job_id;
+      if (!beat.saysNoJob && !isOver) return [];
+      return [{ workerId: beat.workerId, jobId: row.held_job_id, isDenied: beat.saysNoJob }];
+    });
+    if (denials.length > 0) await noteDenials(this.ctx.pool, denials);
     // Alive again, and perhaps parked all the while.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
       this.ctx.signals.queueChanged();

@@ -4,6 +4,7 @@ import { partialKey } from "../core/attempt-files";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { isManifestName, isPlainPath } from "../core/plain-path";
 import type { Context } from "../infra/context";
+import type { NotedFile } from "../infra/database/attempt-files";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
 import { newId } from "../infra/ids";
 import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
@@ -65,11 +66,13 @@ interface Upload {
   /** A name of its own among the uploads of this attempt. */
   partialName: string;
   /** What is known of a file that has this name already. */
-  noted(): Promise<Measured | undefined>;
+  noted(): Promise<NotedFile | undefined>;
   /** Called when all of it is there, before it gets its name; throws where it may not have it any more. */
   onWhole(measured: Measured): Promise<void>;
   /** Called when it has its name, or did not get it: whether a file of that name is there. */
   onMoved?(isThere: boolean): Promise<void>;
+  /** Called when it is seen to have its name, which another request gave it. */
+  onSeen?(measured: Measured): Promise<void>;
 }
 
 /**
@@ -82,7 +85,7 @@ export async function receiveFile(
   { request, reply, headers }: ReceivingCall,
   upload: Upload,
 ): Promise<Received> {
-  const { jobId, attempt, path, key, partialName } = upload;
+  const { jobId, attempt, path, partialName } = upload;
   const { store } = ctx;
   const bytes = (range: { length?: number; skipped?: number }): AsyncIterable<Buffer> =>
     withinReserve(store, ctx.config.store.reserveBytes, sentBytes(request, range), noRoom);
@@ -110,7 +113,7 @@ export async function receiveFile(
   // All of it may be there although nobody was told so: then asking, too, finishes it.
   if (there < (range.total ?? Number.POSITIVE_INFINITY)) {
     const noted = range.asks && received === 0 ? await upload.noted() : undefined;
-    if (noted && noted.sha256 === checksum && (await store.sizeOf(key)) === noted.sizeBytes) {
+    if (noted && noted.sha256 === checksum && (await isThere(store, upload, noted))) {
       return done(path, noted, reply);
     }
     const isNew = range.asks && there === 0;
@@ -147,7 +150,21 @@ async function signUpload(
   return { upload: await store.signUpload(partial, { sizeBytes, sha256 }) };
 }
 
-interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved"> {
+/** Whether a file that was complete once has its name. Where the server died that gave it that, only its bytes tell. */
+async function isThere(
+  store: ObjectStore,
+  { key, onSeen }: Upload,
+  noted: NotedFile,
+): Promise<boolean> {
+  if ((await store.sizeOf(key)) !== noted.sizeBytes) return false;
+  if (noted.isSure) return true;
+  const measured = await store.measure(key);
+  if (measured?.sha256 !== noted.sha256) return false;
+  await onSeen?.(measured);
+  return true;
+}
+
+interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved" | "onSeen"> {
   partial: string;
   checksum: string | undefined;
   /** What has gathered; undefined: it has gone. */
@@ -159,9 +176,11 @@ interface Gathered extends Pick<Upload, "key" | "path" | "onWhole" | "onMoved"> 
 /** Checks what has gathered, and gives it its name. */
 async function finish(
   store: ObjectStore,
-  { partial, key, path, onWhole, onMoved, checksum, whole, total = whole?.sizeBytes }: Gathered,
+  gathered: Gathered,
   reply: FastifyReply,
 ): Promise<Received> {
+  const { partial, key, path, onWhole, onMoved, onSeen, checksum, whole } = gathered;
+  const { total = whole?.sizeBytes } = gathered;
   if (whole && checksum !== undefined && whole.sha256 !== checksum) {
     await store.remove(partial);
     const message = `the file's SHA-256 is ${whole.sha256}; send it anew`;
@@ -183,6 +202,7 @@ async function finish(
   // The same request came twice, and the other one has moved it. What can't be that one isn't read.
   const moved = (await store.sizeOf(key)) === total ? await store.measure(key) : undefined;
   if (moved && (checksum === undefined || moved.sha256 === checksum)) {
+    await onSeen?.(moved);
     return done(path, moved, reply);
   }
   await store.remove(partial);

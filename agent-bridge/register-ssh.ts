@@ -83,7 +83,7 @@ export async function registerBySsh(
         workerId,
         userId: principal.userId,
         shared: principal.sharesWorkers,
-        tags: given.tags,
+        tags: tagsOf(given),
         gpuType: given.gpu_type,
         gpuCount: given.gpu_count,
         gpuMemoryGb: gpuMemoryGb(given.gpu_type),
@@ -131,7 +131,7 @@ export async function planBootstrap(
   const worker = {
     worker_id: given.worker_id ?? "NEW",
     gpu_count: given.gpu_count,
-    tags: given.tags,
+    tags: tagsOf(given),
   };
   const files = filesFor(ctx, worker, () => "[redacted]");
   const shown = Object.entries(files).map(([name, content]) => [name, redact(content, [])]);
@@ -141,6 +141,14 @@ export async function planBootstrap(
     }),
     files: Object.fromEntries(shown),
   };
+}
+
+/** Its region is one of them: deployments ask for it by its name. */
+function tagsOf({ tags, metadata }: SshRegistration): string[] {
+  const region = tagsField.safeParse(
+    [...tags, metadata?.region].filter((tag) => tag !== undefined),
+  );
+  return [...new Set(region.data ?? tags)];
 }
 
 /** What is wrong is said now, not by a failed step a minute later. */

@@ -3,9 +3,10 @@ import { gpuTokens } from "../core/requirements";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { fitsAnyQueued } from "../infra/database/matching";
+import { strikeWorker } from "../infra/database/strikes";
 import { transaction } from "../infra/database/transaction";
-import { lockWorker, strikeWorker, upsertWorker } from "../infra/database/workers";
-import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
+import { lockWorker, upsertWorker } from "../infra/database/workers";
+import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
 import { idempotencyHeader } from "../infra/http/openapi";
 import { bindingOf, type Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -168,13 +169,14 @@ async function register(
       tenants: given.tenants ?? null,
       boundKeyId: bindingOf(principal),
       address,
+      offerS: ctx.config.fleet.offerS,
     });
     // Another tenant registered it meanwhile.
     if (!registered) throw taken(workerId);
     // After that: what it is registered with anew must not forget what it just lost.
-    const status = lost && (await strikeWorker(db, workerId));
+    const status = lost && (await strikeWorker(db, workerId, lost.job_id));
     return { status: status ?? registered.status, lost };
   });
-  if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+  if (lost) ctx.signals.emit("outbox", owedFor(lost));
   return status;
 }

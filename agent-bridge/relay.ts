@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { ActivityNotFoundError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
 import { isFinal } from "../core/states";
-import { attemptActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
+import { isDatabaseError } from "../infra/database/errors";
 import {
   claimDebts,
   type Debt,
@@ -14,8 +14,8 @@ import {
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { OutboxRow } from "../infra/signals";
-import { isRefused, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
-import { findWorkflowStatus, reconcileWorkflow, startJobWorkflow } from "./job-workflows";
+import { isTemporalThere, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { reconcileWorkflow, startJobWorkflow, tellOutcome } from "./job-workflows";
 
 const SWEEP_MS = 500;
 /** Nothing owed for so long: each fourth sweep is enough. What this process owes, it hears of at once. */
@@ -25,7 +25,13 @@ const QUIET_STRIDE = 4;
 const START_DELAY_MS = 25;
 /** Most calls at once, and most rows claimed at once: a row must not outwait its lease. */
 const CONCURRENCY = 20;
+/** Most rows of this process that wait for one of these calls; the sweep finds what is beyond. */
+const MAX_WAITING = 10_000;
+/** Longest wait between two tries of a row: while Temporal does not know it, and where it is what is wrong. */
 const MAX_BACKOFF_S = 10;
+const MAX_FAULT_BACKOFF_S = 300;
+/** So many tries of a row fail while Temporal answers: then the row is what is wrong. */
+const SURE_AFTER_TRIES = 1;
 const DOWN_PAUSE_MS = 1_000;
 
 /**
@@ -36,12 +42,13 @@ export class Relay implements Part {
   readonly name = "relay";
   private readonly loop: Loop;
   private readonly inFlight = new Set<Promise<void>>();
+  private waiting: OutboxRow[] = [];
   private downUntilMs = 0;
   private owedAtMs = 0;
   private sweeps = 0;
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("relay", SWEEP_MS, () => this.sweep(), ctx.logger);
+    this.loop = new Loop("relay", SWEEP_MS, () => this.sweep(), ctx);
   }
 
   start(): void {
@@ -51,6 +58,7 @@ export class Relay implements Part {
 
   async stop(): Promise<void> {
     this.ctx.signals.off("outbox", this.onOutbox);
+    this.waiting = [];
     await this.loop.stop();
     await Promise.allSettled(this.inFlight);
   }
@@ -58,9 +66,10 @@ export class Relay implements Part {
   /** Right after the commit, in the process that holds the row's first lease. */
   private readonly onOutbox = (row: OutboxRow): void => {
     this.owedAtMs = this.ctx.clock.nowMs();
-    // Under load, or while Temporal is away, the sweep does it.
-    if (this.inFlight.size >= CONCURRENCY || this.isDown()) return;
-    this.track(this.payNow(row));
+    // While Temporal is away, the sweep does it.
+    if (this.isDown()) return;
+    if (this.inFlight.size < CONCURRENCY) this.track(this.payNow(row));
+    else if (this.waiting.length < MAX_WAITING) this.waiting.push(row);
   };
 
   private async payNow(row: OutboxRow): Promise<void> {
@@ -72,14 +81,21 @@ export class Relay implements Part {
   private async sweep(): Promise<void> {
     if (this.sweeps++ % QUIET_STRIDE !== 0 && this.isQuiet()) return;
     while (!this.isDown()) {
+      const room = CONCURRENCY - this.inFlight.size;
+      if (room <= 0) {
+        await Promise.race(this.inFlight);
+        continue;
+      }
+      const isTry = this.downUntilMs > 0;
       const debts = await claimDebts(
         this.ctx.pool,
         this.ctx.config.outbox.leaseS,
-        this.downUntilMs > 0 ? 1 : CONCURRENCY,
+        isTry ? 1 : room,
       );
-      if (debts.length === 0) return;
+      if (debts.length === 0) break;
       this.owedAtMs = this.ctx.clock.nowMs();
-      await Promise.all(debts.map((debt) => this.pay(debt)));
+      for (const debt of debts) this.track(this.pay(debt));
+      if (isTry) await Promise.allSettled(this.inFlight);
     }
   }
 
@@ -96,7 +112,11 @@ export class Relay implements Part {
       .then(() => undefined)
       // The row is still there: the sweep comes back to it.
       .catch((error: unknown) => this.ctx.logger.debug({ err: String(error) }, "relay call failed"))
-      .finally(() => this.inFlight.delete(done));
+      .finally(() => {
+        this.inFlight.delete(done);
+        const next = this.isDown() ? undefined : this.waiting.shift();
+        if (next) this.track(this.payNow(next));
+      });
     this.inFlight.add(done);
   }
 
@@ -110,6 +130,7 @@ export class Relay implements Part {
         debt.attempt === 0 ? this.startWorkflow(debt) : this.deliverOutcome(debt),
       );
       this.downUntilMs = 0;
+      this.count(debt, taken ? "taken" : "not_waited_for");
       if (taken) await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
       else await this.postpone(debt, "the workflow does not wait for it yet");
     } catch (error) {
@@ -126,51 +147,41 @@ export class Relay implements Part {
     return true;
   }
 
-  /** @returns false when the workflow is there but does not wait for this outcome (yet). */
-  private async deliverOutcome(debt: Debt): Promise<boolean> {
-    const row = await findAttempt(this.ctx.pool, debt.job_id, debt.attempt);
-    const report = row && attemptEndOf(row);
-    if (!report) return true;
-    const workflowId = jobWorkflowId(debt.job_id);
-    try {
-      await this.ctx.temporal.activity.complete(
-        { workflowId, activityId: attemptActivityId(debt.attempt) },
-        report,
-      );
-      return true;
-    } catch (error) {
-      if (!(error instanceof ActivityNotFoundError)) throw error;
-    }
+  /** @returns false when the workflow does not know the outcome yet. */
+  private async deliverOutcome({ job_id: jobId, attempt }: Debt): Promise<boolean> {
+    const row = await findAttempt(this.ctx.pool, jobId, attempt);
+    const end = row && attemptEndOf(row);
+    if (!end || (await tellOutcome(this.ctx, jobId, attempt, end))) return true;
     // Not scheduled yet, done already, or no such workflow: only a look can tell.
-    if (isFinal(debt.status)) return await this.isOver(debt);
-    await reconcileWorkflow(this.ctx, debt, debt.attempt);
-    return false;
+    return await reconcileWorkflow(this.ctx, jobId);
   }
 
-  /** Of a job that has ended: its workflow is owed the outcome until it has ended in the same way. */
-  private async isOver(debt: Debt): Promise<boolean> {
-    const status = await findWorkflowStatus(this.ctx, debt.job_id);
-    if (status === debt.status.toUpperCase()) return true;
-    // A new run reads the job, and ends as it did.
-    if (status !== "RUNNING") await startJobWorkflow(this.ctx, debt, "again");
-    return false;
+  private count({ attempt }: Debt, result: "taken" | "not_waited_for" | "failed"): void {
+    this.ctx.metrics.temporalCalls.inc({ call: attempt === 0 ? "start" : "outcome", result });
   }
 
   private async onFailure(debt: Debt, error: unknown): Promise<void> {
-    if (isRefused(error)) {
-      this.ctx.logger.error(
-        { job_id: debt.job_id, attempt: debt.attempt, err: String(error) },
-        "Temporal refuses this job",
-      );
-    } else {
-      if (this.downUntilMs === 0) this.ctx.logger.warn({ err: String(error) }, "Temporal is away");
-      this.downUntilMs = this.ctx.clock.nowMs() + DOWN_PAUSE_MS;
+    // The row is claimed for a while, and paid when Postgres is well again.
+    if (isDatabaseError(error)) throw error;
+    this.count(debt, "failed");
+    if (await isTemporalThere(this.ctx.temporal)) {
+      this.downUntilMs = 0;
+      const { job_id, attempt, tries } = debt;
+      const line = { job_id, attempt, tries, err: String(error) };
+      // It may have been away a moment ago.
+      if (tries >= SURE_AFTER_TRIES) {
+        this.ctx.logger.error(line, "Temporal does not take what is owed for this job");
+      }
+      return await this.postpone(debt, String(error), MAX_FAULT_BACKOFF_S);
     }
+    if (this.downUntilMs === 0) this.ctx.logger.warn({ err: String(error) }, "Temporal is away");
+    this.downUntilMs = this.ctx.clock.nowMs() + DOWN_PAUSE_MS;
+    this.waiting = [];
     await this.postpone(debt, String(error));
   }
 
-  private async postpone(debt: Debt, why: string): Promise<void> {
-    const backoffS = Math.min(MAX_BACKOFF_S, 0.2 * 2 ** Math.min(debt.tries, 10));
+  private async postpone(debt: Debt, why: string, longestS = MAX_BACKOFF_S): Promise<void> {
+    const backoffS = Math.min(longestS, 0.2 * 2 ** Math.min(debt.tries, 12));
     await postponeDebt(this.ctx.pool, debt.job_id, debt.attempt, backoffS, why.slice(0, 500));
   }
 }

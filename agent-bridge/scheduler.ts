@@ -25,7 +25,7 @@ export class Scheduler implements Part {
     private readonly ctx: Context,
     private readonly waiters: Waiters,
   ) {
-    this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx.logger);
+    this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx);
   }
 
   start(): void {
@@ -74,9 +74,24 @@ export class Scheduler implements Part {
   };
 
   private async pass(): Promise<void> {
-    for (;;) {
-      const pairs = await matchOnce(this.ctx.pool, this.ctx.config.fleet.rankedTenants);
-      if (pairs.length === 0) return;
+    const done = this.ctx.metrics.matchSeconds.startTimer();
+    try {
+      await this.matchAll();
+    } finally {
+      done();
+    }
+  }
+
+  private async matchAll(): Promise<void> {
+    const { rankedTenants } = this.ctx.config.fleet;
+    for (let after = ""; ; ) {
+      const { pairs, next } = await matchOnce(this.ctx.pool, rankedTenants, after);
+      if (pairs.length === 0) {
+        if (next === undefined) return;
+        after = next;
+        continue;
+      }
+      this.ctx.metrics.assigned.inc(pairs.length);
       const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
     }

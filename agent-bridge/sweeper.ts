@@ -33,7 +33,7 @@ export class Sweeper implements Part {
 
   constructor(private readonly ctx: Context) {
     const { intervalS } = ctx.config.sweep;
-    this.loop = new Loop("sweep", intervalS * 1000, () => this.sweep(), ctx.logger);
+    this.loop = new Loop("sweep", intervalS * 1000, () => this.sweep(), ctx);
   }
 
   start(): void {

@@ -23,7 +23,8 @@ const entrySchema = z
 export function auditRoute(ctx: Context): Route {
   return route({
     method: "GET",
-    paths: ["/api/audit"],
+    // The second path is the job type's name, and goes with the next release.
+    paths: ["/api/audit-log", "/api/audit"],
     scope: "user",
     operationId: "listAudit",
     tag: "Billing",

@@ -32,7 +32,11 @@ const summarySchema = z
   .object({
     user_id: z.string(),
     period: z.string().describe("YYYY-MM, UTC"),
-    total_cost_usd: z.number().describe("of all records, as far as this month bears them"),
+    total_cost_usd: z
+      .number()
+      .describe(
+        "of all records, live deployments so far among them, as far as this month bears them",
+      ),
     by_job_type: numbers,
     by_tag: numbers.describe(`the ${MOST_SHOWN} dearest; a job counts under each of its tags`),
     by_pipeline: numbers.describe(`by pipeline_id, the ${MOST_SHOWN} dearest`),
@@ -44,7 +48,9 @@ const summarySchema = z
       .describe("of attempts that failed, were cancelled or lost, as far as they are not billed"),
     accruing_usd: z
       .number()
-      .describe("what live deployments have come to in this month, and is in no total yet"),
+      .describe(
+        "the part of it that still grows: what live deployments have come to in this month",
+      ),
     storage: z.object({ gb_months: z.number(), amount_usd: z.number() }),
     estimated_invoice: z.object({
       currency: z.literal("USD"),
@@ -96,8 +102,16 @@ async function summarise(db: Queryable, userId: string, period: string | undefin
     user_id: userId,
     period: bounds.period,
     ...presentMonth(month),
-    by_tag: costs(await readDearest(db, userId, first, "tag", MOST_SHOWN)),
-    by_pipeline: costs(await readDearest(db, userId, first, "pipeline", MOST_SHOWN)),
+    by_tag: dearest(
+      await readDearest(db, userId, first, "tag", MOST_SHOWN),
+      month,
+      ({ tags }) => tags,
+    ),
+    by_pipeline: dearest(
+      await readDearest(db, userId, first, "pipeline", MOST_SHOWN),
+      month,
+      ({ pipeline_id: id }) => (id === null ? [] : [id]),
+    ),
     estimated_invoice: invoiceOf(month),
     budget: budget ? presentBudget(budget) : null,
     rate_card: card.name,
@@ -108,13 +122,12 @@ function presentMonth(month: Month) {
   const sum = (pick: (type: Month["types"][number]) => number): number =>
     month.types.reduce((total, type) => total + pick(type), 0);
   return {
-    total_cost_usd: month.recordsUsd.toNumber(),
-    // A deployment that goes on is there, and in no total yet.
-    by_job_type: {
-      ...(month.accruing > 0 ? { deploy: 0 } : {}),
-      ...costs(month.types.filter(({ records }) => records > 0)),
-    },
-    records: sum(({ records }) => records),
+    total_cost_usd: month.recordsUsd.plus(month.accruingUsd).toNumber(),
+    by_job_type: plus(
+      costs(month.types.filter(({ records }) => records > 0)),
+      month.accruing.map(({ usd }) => ["deploy", usd]),
+    ),
+    records: sum(({ records }) => records) + month.accruing.filter(({ isNew }) => isNew).length,
     gpu_hours_total: sum(({ gpu_hours }) => gpu_hours),
     tokens_total: sum(({ tokens }) => tokens),
     unbilled_gpu_hours: sum(({ unbilled_gpu_hours }) => unbilled_gpu_hours),
@@ -122,6 +135,29 @@ function presentMonth(month: Month) {
     storage: { gb_months: month.gbMonths, amount_usd: month.storageUsd.toNumber() },
     forecast_usd: month.forecastUsd.toNumber(),
   };
+}
+
+/** Costs with what is added to some of them. */
+function plus(
+  known: Record<string, number>,
+  added: readonly (readonly [string, Decimal])[],
+): Record<string, number> {
+  const sums = { ...known };
+  for (const [name, usd] of added) sums[name] = usd.plus(sums[name] ?? 0).toNumber();
+  return sums;
+}
+
+/** The dearest of records, with what live deployments add; again as many as are shown. */
+function dearest(
+  rows: { value: string; cost_usd: number }[],
+  { accruing }: Month,
+  namesOf: (share: Month["accruing"][number]) => string[],
+): Record<string, number> {
+  const added = accruing.flatMap((share) =>
+    namesOf(share).map((name) => [name, share.usd] as const),
+  );
+  const all = Object.entries(plus(costs(rows), added)).filter(([, usd]) => usd > 0);
+  return Object.fromEntries(all.sort(([, a], [, b]) => b - a).slice(0, MOST_SHOWN));
 }
 
 const costs = (rows: { value: string; cost_usd: number }[]): Record<string, number> =>

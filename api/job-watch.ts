@@ -21,7 +21,7 @@ export class JobWatch implements Part {
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
-    this.loop = new Loop("job watch", LOOK_MS, () => this.look(), ctx.logger);
+    this.loop = new Loop("job watch", LOOK_MS, () => this.look(), ctx);
   }
 
   start(): void {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { ARTIFACT_FORMS } from "../core/artifacts";
 import { JOB_TYPES } from "../core/job-types";
 import { PENDING_CODES, type PendingReason } from "../core/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
@@ -46,7 +47,14 @@ export const jobSchema = z
     started_at: timestamp.nullable(),
     completed_at: timestamp.nullable(),
     artifacts_uri: z.string().nullable(),
+    artifacts_url: z
+      .string()
+      .nullable()
+      .describe(
+        "where this API answers with the artifact's files: below it, or `/archive` for all",
+      ),
     logs_uri: z.string().nullable(),
+    logs_url: z.string().describe("where this API answers with the log"),
     resources: anyObject,
     params: anyObject,
     notes: z.string().nullable(),
@@ -66,6 +74,12 @@ export const jobSchema = z
       .nullable()
       .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
     cancel_requested_at: timestamp.nullable(),
+    stuck: z
+      .object({ activity: z.string(), tries: z.int(), since: timestamp })
+      .nullable()
+      .describe(
+        "what Forge itself could not write of it so far, and tries again; its operator can end the job",
+      ),
     warnings: z.array(warning).optional(),
   })
   .meta({ id: "Job" });
@@ -89,7 +103,9 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
     started_at: job.started_at?.toISOString() ?? null,
     completed_at: job.completed_at?.toISOString() ?? null,
     artifacts_uri: job.artifacts_uri,
+    artifacts_url: artifactUrlOf(job),
     logs_uri: job.logs_uri,
+    logs_url: `/api/jobs/${job.job_id}/logs`,
     resources: job.resources,
     params: job.params,
     notes: job.notes,
@@ -104,8 +120,15 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
     retried_from: job.retried_from,
     pending_reason: pendingReason ?? null,
     cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
+    stuck: job.stuck ? { ...job.stuck, since: new Date(job.stuck.since).toISOString() } : null,
     ...(job.warnings.length > 0 ? { warnings: job.warnings } : {}),
   };
+}
+
+/** An artifact elsewhere, in a bucket that we have no key for, has none. */
+function artifactUrlOf({ job_type: type, result, artifacts_uri: uri }: JobRow): string | null {
+  const id = result?.[ARTIFACT_FORMS[type].idField];
+  return uri === null || typeof id !== "string" ? null : `/api/artifacts/${id}/files`;
 }
 
 export const attemptSchema = z

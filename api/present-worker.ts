@@ -9,7 +9,10 @@ import { timestamp } from "./timestamp";
 export const workerSchema = z
   .object({
     worker_id: z.string(),
-    ssh_host: z.string().nullable().describe("where it was set up over SSH"),
+    ssh_host: z
+      .string()
+      .nullable()
+      .describe("where it was set up over SSH; null of somebody else's"),
     gpu_count: z.int(),
     gpu_type: z.string(),
     status: z.enum(WORKER_STATUSES),
@@ -61,11 +64,12 @@ export const workerDetailSchema = workerSchema
 export function presentWorker(worker: ShownWorkerRow): z.infer<typeof workerSchema> {
   return {
     worker_id: worker.worker_id,
-    ssh_host: worker.ssh_host,
+    // Where another tenant's machine is, and what was wrong with its jobs, is not the viewer's to know.
+    ssh_host: worker.is_own ? worker.ssh_host : null,
     gpu_count: worker.gpu_count,
     gpu_type: worker.gpu_name,
     status: worker.status,
-    status_reason: worker.status_reason,
+    status_reason: worker.is_own ? worker.status_reason : null,
     error_code: worker.status === "error" ? worker.error_code : null,
     draining: worker.draining,
     current_job_id: worker.current_job_id,
@@ -89,7 +93,7 @@ export function presentWorkerDetail(
 ): z.infer<typeof workerDetailSchema> {
   return {
     ...presentWorker(worker),
-    bootstrap: worker.ssh_host ? presentBootstrap(worker, steps) : null,
+    bootstrap: worker.is_own && worker.ssh_host ? presentBootstrap(worker, steps) : null,
   };
 }
 

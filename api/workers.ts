@@ -7,9 +7,14 @@ import { revokeKey } from "../infra/database/keys";
 import { losePlacements } from "../infra/database/placements";
 import { transaction } from "../infra/database/transaction";
 import type { Viewer } from "../infra/database/viewer";
-import { findWorker, listWorkers, type ShownWorkerRow } from "../infra/database/worker-list";
+import {
+  findShownWorker,
+  findWorker,
+  listWorkers,
+  type ShownWorkerRow,
+} from "../infra/database/worker-list";
 import { decommissionWorker, drainWorker, resetWorker } from "../infra/database/workers";
-import { lockWorkerHolding, loseHeldAttempt } from "../infra/fleet/lose-attempt";
+import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import type { Principal } from "../infra/http/principal";
 import { viewerOf } from "../infra/http/principal";
@@ -32,7 +37,7 @@ export function workerRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "listWorkers",
       tag: "Workers",
-      summary: "List workers, the last registered first",
+      summary: "List your workers and shared ones, the last registered first",
       query: z.strictObject({ ...pageQuery, ...tenantQuery }),
       answers: {
         200: { description: "a page of workers", schema: listOf("workers", workerSchema) },
@@ -53,8 +58,11 @@ export function workerRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "the worker", schema: workerDetailSchema } },
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
-        const worker = await requireWorker(ctx, params, viewerOf(principal));
-        return presentWorkerDetail(worker, await listSteps(ctx.pool, worker.worker_id));
+        const { worker_id: id = "" } = params;
+        const worker = await findShownWorker(ctx.pool, id, viewerOf(principal));
+        if (!worker) throw new NotFound("worker", id, "worker_id");
+        const steps = worker.is_own ? await listSteps(ctx.pool, id) : [];
+        return presentWorkerDetail(worker, steps);
       },
     }),
     route({
@@ -164,7 +172,7 @@ async function decommission(ctx: Context, workerId: string, principal: Principal
   });
   for (const id of deployments) ctx.signals.emit("deployment", id);
   if (keyId !== null) await ctx.signals.revoked(keyId);
-  if (lost) ctx.signals.emit("outbox", { jobId: lost.job_id, attempt: lost.attempt });
+  if (lost) ctx.signals.emit("outbox", owedFor(lost));
   ctx.signals.queueChanged();
   ctx.signals.wake([workerId]);
 }

@@ -16,6 +16,7 @@ import { createLogger } from "../infra/logger";
 import { isStoreAway } from "../infra/store/object-store";
 import { addAuditCommands } from "./audit-commands";
 import { addBillingCommands } from "./billing-commands";
+import { addJobCommands } from "./job-commands";
 import { keepHeapSmall } from "./memory";
 import { createServer, type Role } from "./server";
 
@@ -149,6 +150,7 @@ program
 
 addBillingCommands(program, withContext);
 addAuditCommands(program, withContext);
+addJobCommands(program, withContext);
 
 program
   .command("config")

@@ -5,6 +5,7 @@ import type { Context } from "../infra/context";
 import { describeApi, type OpenApiDocument } from "../infra/http/openapi";
 import { type Route, route } from "../infra/http/route";
 import { once } from "../infra/once";
+import { metricsRoute } from "./metrics";
 
 /** The version of the HTTP API: a second major one would be another contract. */
 const API_VERSION = "1.0.0";
@@ -32,8 +33,9 @@ export function allRoutes(
   api: Pick<Api, "routes">,
   bridge: Pick<AgentBridge, "routes">,
   health: Health,
+  metrics: Route,
 ): Routes {
-  const routes = [...api.routes, ...bridge.routes, ...healthRoutes(health)];
+  const routes = [...api.routes, ...bridge.routes, ...healthRoutes(health), metrics];
   const document = once(() =>
     describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION }),
   );
@@ -56,7 +58,12 @@ export function allRoutes(
 
 /** The document as a server with these means would serve it; it is not started. */
 export const documentOfServer = (ctx: Context): OpenApiDocument =>
-  allRoutes(createApi(ctx), createAgentBridge(ctx), { isReady: async () => true }).document();
+  allRoutes(
+    createApi(ctx),
+    createAgentBridge(ctx),
+    { isReady: async () => true },
+    metricsRoute(ctx),
+  ).document();
 
 function healthRoutes(health: Health): Route[] {
   const ok = z.object({ ok: z.literal(true) });

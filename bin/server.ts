@@ -8,6 +8,7 @@ import { maybeOne } from "../infra/database/pool";
 import { createApp } from "../infra/http/app";
 import { type Part, Service } from "../infra/service";
 import { apiReference } from "./api-reference";
+import { metricsRoute } from "./metrics";
 import { allRoutes } from "./routes";
 
 export type Role = "api" | "worker" | "all";
@@ -46,7 +47,7 @@ interface Served {
   bridge: Pick<AgentBridge, "routes">;
 }
 
-/** A Temporal worker says only whether it is up. */
+/** A Temporal worker says only whether it is up, and what it counts. */
 const NOTHING: Served = { api: { routes: [] }, bridge: { routes: [] } };
 
 async function httpPart(
@@ -62,7 +63,7 @@ async function httpPart(
       () => false,
     );
   };
-  const { routes, document } = allRoutes(api, bridge, { isReady });
+  const { routes, document } = allRoutes(api, bridge, { isReady }, metricsRoute(ctx));
   const app = await createApp(ctx, routes, apiReference(document));
   return {
     name: "http",

@@ -16,6 +16,8 @@ const uri = z
     "s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root",
   );
 
+const region = name.describe("a tag that its worker must carry");
+
 const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
 
 const dataset = { dataset_id: name.optional(), dataset_uri: uri.optional() };
@@ -35,7 +37,7 @@ const PAYLOAD_FIELDS = {
   evaluate: { checkpoint_id: name, benchmark: name.optional() },
   deploy: {
     checkpoint_id: name,
-    region: name.optional(),
+    region: region.optional(),
     min_replicas: replicas,
     max_replicas: replicas,
   },

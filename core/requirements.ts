@@ -40,13 +40,16 @@ export const gpuMemoryGb = (type: string): number =>
 /**
  * The policy's rule for the type, and the job's own hints: the greater of numbers, both sets of tags,
  * and the job's own GPU type where it names one. A GPU's type or memory can't be had without a GPU, unless
- * the job says that it wants none: then memory says nothing of a GPU.
+ * the job says that it wants none: then memory says nothing of a GPU. A deployment's region is a tag of
+ * its worker.
  */
 export function requirementsOf(
   type: JobType,
   resources: Resources,
   policy: JobPolicy,
+  { region }: { region?: unknown } = {},
 ): Requirements {
+  const where = typeof region === "string" ? [region] : [];
   const rule = policy[type] ?? {};
   const gpuType = resources.gpu_type ?? rule.gpu_type;
   const ownMemoryGb = resources.gpu === 0 ? 0 : (resources.memory_gb ?? 0);
@@ -57,7 +60,7 @@ export function requirementsOf(
     gpuCount: Math.max(resources.gpu ?? 0, rule.gpu ?? 0, implied),
     gpuTokens: gpuType === undefined ? [] : gpuTokens(gpuType),
     memoryGb,
-    tags: [...new Set([...(resources.tags ?? []), ...(rule.tags ?? [])])].sort(),
+    tags: [...new Set([...(resources.tags ?? []), ...(rule.tags ?? []), ...where])].sort(),
     avoid: [],
   };
 }

@@ -3,6 +3,8 @@ export const NUDGE_SIGNAL = "nudge";
 
 /** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
+export const jobIdOfWorkflow = (workflowId: string): string | undefined =>
+  workflowId.startsWith("job:") ? workflowId.slice("job:".length) : undefined;
 export const pipelineWorkflowId = (pipelineId: string): string => `pipeline:${pipelineId}`;
 export const deploymentWorkflowId = (deploymentId: string): string => `deployment:${deploymentId}`;
 export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;

@@ -21,7 +21,7 @@ export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D2 an accrual that does not begin with its attempt's end": `
     select d.deployment_id from deployments d join artifacts r on r.artifact_id = d.deployment_id
     join attempts a on a.job_id = r.job_id and a.attempt = r.attempt
-    where d.active_at <> a.ended_at or r.job_id <> d.job_id or r.user_id <> d.user_id`,
+    where d.active_at < a.ended_at or r.job_id <> d.job_id or r.user_id <> d.user_id`,
   "D3 a stopped deployment with a live placement": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
     where d.status = 'stopped' and p.state <> 'ended'`,

@@ -47,6 +47,10 @@ export async function checkInvariants(
   found.push(...(await recomputeAccruals(world.pool)));
   found.push(...(await compareFiles(world)));
   found.push(...(await compareWithTemporal(world, closed)));
+  // Of a job that ended by itself its workflow writes them, so not before that has closed.
+  for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
+    found.push(`I2 a worker's hours are on no line of a bill: ${JSON.stringify(row)}`);
+  }
   found.push(...(await compareDeployments(world.pool, world.temporal)));
   return found;
 }
@@ -102,6 +106,7 @@ const IMPOSSIBLE: Record<string, string> = {
     select job_id from artifacts a join jobs j using (job_id) where a.user_id <> j.user_id
     union all
     select job_id from billing_records b join jobs j using (job_id) where b.user_id <> j.user_id`,
+  "a write is stuck": "select workflow_id, activity, tries, error from stuck_writes",
   "a pipeline is not over":
     "select pipeline_id, status from pipelines where status in ('running', 'waiting_approval')",
   "a pipeline's steps do not say how it ended": `
@@ -144,6 +149,12 @@ const IMPOSSIBLE: Record<string, string> = {
       on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
     where (w.status = 'busy') <> (a.job_id is not null)`,
 };
+
+const HOURS_ON_NO_LINE = `
+  select j.job_id from jobs j where j.status in ('completed', 'failed')
+    and exists (select from attempts a where a.job_id = j.job_id and a.gpu_hours_measured is not null)
+    and not exists (select from billing_lines l where l.job_id = j.job_id)
+    and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 async function recomputeBills({ pool }: World): Promise<string[]> {
   const { differences } = await recompute(pool);

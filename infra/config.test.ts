@@ -6,6 +6,8 @@ test("defaults are the contract's constants", () => {
     heartbeatIntervalS: 5,
     heartbeatTimeoutS: 30,
     assignmentTimeoutS: 15,
+    deadlineGraceS: 60,
+    offerS: 30,
     deafAfterS: 180,
     rankedTenants: [],
   });

@@ -24,7 +24,6 @@ const variables = {
   ...DATABASE_VARIABLES,
   ...STORE_VARIABLES,
   ...DEPLOYMENT_VARIABLES,
-  ...BILLING_VARIABLES,
   FORGE_LOG_LEVEL: z
     .enum(["trace", "debug", "info", "warn", "error", "silent"])
     .default("info")
@@ -40,6 +39,18 @@ const variables = {
   ),
   FORGE_CANCEL_GRACE_S: seconds(20).describe(
     "a worker that still holds its cancelled job for longer loses it, in seconds",
+  ),
+  FORGE_OFFER_S: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(3_600)
+    .default(30)
+    .describe(
+      "a worker that registered, or whose result was accepted, is given a job for so long without asking, in seconds",
+    ),
+  FORGE_DEADLINE_GRACE_S: seconds(60).describe(
+    "no job is ended for its time before the server has been there to take its result for so long, in seconds",
   ),
   FORGE_DEAF_AFTER_S: seconds(180).describe(
     "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
@@ -144,6 +155,8 @@ const schema = z.object(variables).transform((env, context) => ({
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
     assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
     deafAfterS: env.FORGE_DEAF_AFTER_S,
+    offerS: env.FORGE_OFFER_S,
+    deadlineGraceS: env.FORGE_DEADLINE_GRACE_S,
     rankedTenants: listOf(env.FORGE_RANKED_TENANTS),
   },
   jobs: {

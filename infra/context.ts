@@ -6,6 +6,7 @@ import { type DatabaseTurns, databaseTurnsOf } from "./database/turns";
 import { ParkingLot } from "./http/parking";
 import { QueueQuota } from "./limits/queue-quota";
 import type { Logger } from "./logger";
+import { Metrics } from "./metrics/metrics";
 import { Signals } from "./signals";
 import type { ObjectStore } from "./store/object-store";
 import { openStore } from "./store/open-store";
@@ -32,6 +33,8 @@ export interface Context {
   /** What users' and workers' tables hold. */
   tables: Tables;
   signals: Signals;
+  /** What this process counts. */
+  metrics: Metrics;
   /** Requests that wait for something to happen. */
   parking: ParkingLot;
   /** How much each tenant has in the queue. */
@@ -60,7 +63,11 @@ export function createContext(
       logger,
     );
   const store = overrides.store ?? openStore(config.store);
+  const metrics = new Metrics(pool);
   const signals = new Signals(pool, config.database.url, logger);
+  signals.on("outbox", ({ outcome }) => {
+    if (outcome) metrics.attemptsEnded.inc({ outcome });
+  });
   return {
     config,
     logger,
@@ -71,7 +78,8 @@ export function createContext(
     tenantStores: new TenantStores(config.store.tenants.buckets, config.store.tenants.addresses),
     tables: new Tables(store, config, logger),
     signals,
-    parking: new ParkingLot(pool, signals, config.limits.caps, logger),
+    metrics,
+    parking: new ParkingLot(pool, signals, config.limits.caps, { logger, metrics }),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     databaseTurns: databaseTurnsOf(config.database.poolSize, config.database.timeoutMs),
     uploadTurns: new Turns(),

@@ -1,4 +1,11 @@
 import type { Logger } from "./logger";
+import type { Metrics } from "./metrics/metrics";
+
+/** Who hears how a loop does. */
+export interface Watchers {
+  logger: Logger;
+  metrics: Metrics;
+}
 
 /**
  * Runs `work` every so often, never twice at once, and goes on after a failure.
@@ -16,7 +23,7 @@ export class Loop {
     private readonly name: string,
     private readonly intervalMs: number,
     private readonly work: () => Promise<void>,
-    private readonly logger: Logger,
+    private readonly watchers: Watchers,
   ) {}
 
   start(): void {
@@ -38,13 +45,17 @@ export class Loop {
   }
 
   private async runOnce(): Promise<void> {
+    const { logger, metrics } = this.watchers;
+    const loop = this.name;
     try {
       await this.work();
-      if (this.failing) this.logger.info({ loop: this.name }, "works again");
+      if (this.failing) logger.info({ loop }, "works again");
       this.failing = false;
+      metrics.loopSuccess.set({ loop }, Date.now() / 1000);
     } catch (error) {
-      if (!this.failing) this.logger.warn({ loop: this.name, err: String(error) }, "failing");
+      if (!this.failing) logger.warn({ loop, err: String(error) }, "failing");
       this.failing = true;
+      metrics.loopFailures.inc({ loop });
     }
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { EventEmitter } from "node:events";
 import pg from "pg";
 import { z } from "zod";
+import type { Outcome } from "../core/states";
 import { execute } from "./database/pool";
 import type { Logger } from "./logger";
 
@@ -28,6 +29,8 @@ function safeJson(text: string): unknown {
 export interface OutboxRow {
   jobId: string;
   attempt: number;
+  /** How the attempt has ended; none of a job that begins. */
+  outcome?: Outcome;
 }
 
 interface SignalEvents {

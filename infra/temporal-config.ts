@@ -3,7 +3,7 @@ import { createSecureContext } from "node:tls";
 import type { TLSConfig } from "@temporalio/client";
 import { z } from "zod";
 import { namedFile } from "./config-files";
-import { flag, seconds } from "./config-values";
+import { flag, seconds, wholeNumber } from "./config-values";
 
 /** The names of TEMPORAL_… are those of Temporal's own environment configuration. */
 export const TEMPORAL_VARIABLES = {
@@ -30,6 +30,9 @@ export const TEMPORAL_VARIABLES = {
   FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
     "a workflow task not taken by its worker for longer goes to any worker, in seconds",
   ),
+  FORGE_STUCK_AFTER_TRIES: wholeNumber(10).describe(
+    "a write of a workflow that has failed so often is noted as stuck; ten tries take about a minute",
+  ),
 };
 
 type Variables = z.output<z.ZodObject<typeof TEMPORAL_VARIABLES>>;
@@ -47,6 +50,7 @@ export interface TemporalConfig {
   namespace: string;
   taskQueue: string;
   stickyS: number;
+  stuckAfterTries: number;
 }
 
 /** Found at the start, because the clients would say it at their first call, without the file. */
@@ -99,5 +103,6 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,
     stickyS: env.FORGE_TEMPORAL_STICKY_S,
+    stuckAfterTries: env.FORGE_STUCK_AFTER_TRIES,
   };
 }

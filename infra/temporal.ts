@@ -6,8 +6,6 @@ import type { Config } from "./config";
 /** Longest a call may take while Temporal is frozen rather than gone, in ms. */
 export const TEMPORAL_DEADLINE_MS = 5_000;
 
-/** gRPC's INVALID_ARGUMENT, NOT_FOUND and ALREADY_EXISTS. */
-const GRPC_INVALID_ARGUMENT = 3;
 const GRPC_ALREADY_EXISTS = 6;
 
 export const searchAttributeKeys = {
@@ -54,5 +52,17 @@ function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
-/** True when this one call was at fault, not the connection: no other row need wait for it. */
-export const isRefused = (error: unknown): boolean => grpcCode(error) === GRPC_INVALID_ARGUMENT;
+/** Longest that Temporal may take to say that it is there, in ms. */
+const ANSWER_DEADLINE_MS = 1_000;
+
+/** Whether Temporal answers: of a call that failed, its error alone does not tell whose fault it was. */
+export async function isTemporalThere({ connection }: Client): Promise<boolean> {
+  try {
+    await connection.withDeadline(Date.now() + ANSWER_DEADLINE_MS, () =>
+      connection.workflowService.getSystemInfo({}),
+    );
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -22,6 +22,8 @@ const unhurried = proxyActivities<Activities>({
  *   worker_lost            attempt n+1 while there are any, else `failed` (worker_lost)
  *   timeout, cancelled     `failed` is written already; this only makes sure of it
  *
+ * Where the final writes can't be done, an operator may end the job `failed` (forge-server jobs end).
+ *
  * A failed job's execution fails too, so that an operator finds it by ExecutionStatus. A cancel pressed
  * in Temporal's UI is handed on as the job's own, and does nothing else here: how the job ends, and
  * when its worker is free, is decided where every cancel is.
@@ -56,8 +58,7 @@ async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
       outcome: report.outcome,
     });
     if (report.outcome === "completed") {
-      await finish(job);
-      return { status: "completed" };
+      return await finish(job);
     }
     if (!deservesAnotherAttempt(report) || attempt >= input.maxAttempts) {
       return await fail(job, report);
@@ -82,12 +83,15 @@ async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];
 
 /** The final writes: at once where that works, else as an activity that is tried until it does. */
-async function finish(job: AttemptInput): Promise<void> {
+async function finish(job: AttemptInput): Promise<JobEnd> {
+  // In the histories of earlier releases it answers nothing.
+  let end: JobEnd | undefined;
   try {
-    await quick.finishJob(job);
+    end = await quick.finishJob(job);
   } catch {
-    await unhurried.finishJob(job);
+    end = await unhurried.finishJob(job);
   }
+  return end ?? { status: "completed" };
 }
 
 async function fail(job: AttemptInput, end: AttemptEnd): Promise<JobEnd> {

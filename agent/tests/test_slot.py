@@ -2,10 +2,11 @@
 
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
-from agent_support import handed_job
+from agent_support import ScriptedServer, as_json, handed_job
 from slot_user_support import FIRST_UID, needs_root
 
 from forge_agent import user_processes
@@ -84,6 +85,30 @@ def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
     slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
     assert served.has_stopped.wait(5)
     assert served.stopped == ["dep_2"]
+
+
+def test_a_poll_that_finds_nothing_at_once_is_not_sent_again_at_once(
+    server: ScriptedServer, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    """A control plane may not know `wait_seconds`, and would be asked without a pause."""
+    config = AgentConfig("http://127.0.0.1:9", "k", poll_interval_s=0.4, wait_s=30)
+    slot = Slot(config, control_plane, "w", Nvml(), CPU, {}, tmp_path, lambda: None)
+    server.script = lambda _: as_json({"job_id": None})
+    started = time.monotonic()
+    for _ in range(3):
+        slot._poll_once()
+    assert time.monotonic() - started >= 3 * 0.4
+
+
+def test_a_poll_that_brought_a_command_is_sent_again_at_once(
+    server: ScriptedServer, control_plane: ControlPlane, tmp_path: Path
+) -> None:
+    config = AgentConfig("http://127.0.0.1:9", "k", poll_interval_s=60, wait_s=60)
+    slot = Slot(config, control_plane, "w", Nvml(), CPU, {}, tmp_path, lambda: None)
+    server.script = lambda _: as_json({"job_id": None, "commands": [{"type": "of a newer one"}]})
+    started = time.monotonic()
+    slot._poll_once()
+    assert time.monotonic() - started < 60
 
 
 @needs_root

@@ -97,6 +97,34 @@ def test_distills_good_rows_with_their_provenance(tmp_path: Path) -> None:
     assert content["metrics"]["tokens_generated"] == 1
 
 
+def test_distills_what_the_student_can_read(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    rows = [
+        {"instruction": f"What is 2 + {n}? {'x' * n}", "response": f"It is {n + 2}, because so."}
+        for n in (3, 300, 600)
+    ]
+    path = write_rows(tmp_path / "rows.parquet", rows)
+
+    def sources(student: str, folder: str) -> tuple[list[int], int]:
+        payload = {"dataset_id": "d", "teacher": "builtin:mixed", "student_model": student}
+        (tmp_path / folder).mkdir()
+        job = make_job(
+            tmp_path / folder,
+            "distill",
+            payload,
+            inputs={"dataset_id": path},
+            params={"min_score": 0},
+        )
+        left_out = distill(job)["result"]["too_long_rows"]
+        kept = read(tmp_path / folder / "output" / "sft.parquet")
+        return [row["source_row"] for row in kept], left_out
+
+    assert sources("builtin:tiny", "tiny") == ([0], 2)
+    assert sources("builtin:small", "small") == ([0, 1], 1)
+    with pytest.raises(FatalError, match="there is no model builtin:huge; there are builtin:tiny"):
+        sources("builtin:huge", "huge")
+
+
 def test_distill_trusts_an_audits_scores_and_says_when_nothing_is_left(tmp_path: Path) -> None:
     scores = {name: 0.5 for name in ("clarity_score", "correctness_score", "educational_score")}
     row = {"instruction": "What is 2 + 3?", "response": "5, because 2 + 3 = 5.", **scores}

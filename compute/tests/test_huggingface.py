@@ -14,6 +14,7 @@ pytest.importorskip("transformers")
 import tokenizers
 import transformers
 
+from forge_compute.distill import distill
 from forge_compute.evaluate import evaluate
 from forge_compute.failures import FatalError
 from forge_compute.train import train
@@ -81,3 +82,15 @@ def test_never_reads_a_folder_of_the_machine_that_was_not_offered(
     monkeypatch.delenv("FORGE_MODELS_DIR", raising=False)
     with pytest.raises(FatalError, match="is no model of the hub"):
         _train(tmp_path, name)
+
+
+@pytest.mark.usefixtures("models")
+def test_a_student_of_a_folder_reads_by_its_own_tokens(tmp_path: Path) -> None:
+    long = {"instruction": "Say it 7." + " so" * 30, "response": "so it is"}
+    path = write_rows(tmp_path / "rows.parquet", [ROWS[0], long])
+    payload = {"dataset_id": "ds", "teacher": "builtin:mixed", "student_model": "team/little"}
+    job = make_job(
+        tmp_path, "distill", payload, inputs={"dataset_id": path}, params={"min_score": 0}
+    )
+    result = distill(job)["result"]
+    assert (result["num_pairs"], result["too_long_rows"]) == (1, 1)

@@ -11,6 +11,9 @@ from compute_support import make_job, read, write_rows
 
 pytest.importorskip("torch")
 
+import torch
+
+from forge_compute import train as train_module
 from forge_compute import training
 from forge_compute.evaluate import evaluate
 from forge_compute.examples import split
@@ -142,6 +145,25 @@ def test_an_interrupted_training_ends_like_one_that_was_not(
         load_model(tmp_path / name / "output").module.state_dict() for name in ("whole", "resumed")
     ]
     assert all(weights[0][name].equal(weights[1][name]) for name in weights[0])
+
+
+def test_a_resumed_training_reports_the_gpu_time_of_its_own_attempt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As if it were on a GPU, and the lost attempt had trained for ten hours."""
+    monkeypatch.setattr(train_module, "device_of", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H100")
+    _train(tmp_path / "first", params={"checkpoint_every_s": 0, "max_steps": 3})
+    checkpoint = next((tmp_path / "first" / "checkpoints").iterdir())
+    state = torch.load(checkpoint, weights_only=True)
+    state["state"]["seconds"] = 36_000.0
+    torch.save(state, checkpoint)
+    resumed = _train(tmp_path / "resumed", params={"max_steps": 3}, resume_from=checkpoint)
+    metrics = resumed["metrics"]
+    assert metrics["gpu_type"] == "NVIDIA H100"
+    assert metrics["gpu_hours"] == pytest.approx(metrics["duration_sec"] / 3600, abs=1e-3)
+    assert resumed["result"]["gpu_hours"] < 1
+    assert _metrics(tmp_path / "resumed")["training_seconds"] > 36_000
 
 
 @pytest.mark.parametrize("damage", ["torn", "other"])

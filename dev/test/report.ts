@@ -5,14 +5,18 @@ import { writeTimes } from "./times";
 
 const SLOWEST = 10;
 
-/** Target for `npm test` on two cores, without installing. A run fails at 1.5 times the target. */
-const BUDGET_S = 600;
+/**
+ * Targets for `npm test` on two cores, without installing. A machine's first run has no caches of jest,
+ * mypy and Python, and knows no file's time. A run fails at 1.5 times its target.
+ */
+const BUDGET_S = { first: 1200, later: 600 };
 const TOLERANCE = 1.5;
 
 /** Whether a whole run kept within its time. Counts as one test. */
-export function judgeBudget(seconds: number): Tally {
-  const holds = availableParallelism() < 2 || seconds <= BUDGET_S * TOLERANCE;
-  const failure = `the suites took ${Math.round(seconds)} s; they may take ${BUDGET_S} s on two cores`;
+export function judgeBudget(seconds: number, isFirst: boolean): Tally {
+  const target = isFirst ? BUDGET_S.first : BUDGET_S.later;
+  const holds = availableParallelism() < 2 || seconds <= target * TOLERANCE;
+  const failure = `the suites took ${Math.round(seconds)} s; they may take ${target} s on two cores`;
   return holds ? { ...emptyTally("budget"), passed: 1 } : failedTally("budget", failure);
 }
 

@@ -26,8 +26,8 @@ export interface Month {
   /** Of records that are final. */
   recordsUsd: Decimal;
   accruingUsd: Decimal;
-  /** Of how many live deployments. */
-  accruing: number;
+  /** Live deployments, and what each has come to in this month beyond what is written. */
+  accruing: AccruingShare[];
   /** What live deployments add until the month's end. */
   toAccrueUsd: Decimal;
   gbMonths: number;
@@ -39,6 +39,12 @@ export interface Month {
   forecastUsd: Decimal;
 }
 
+interface AccruingShare extends Pick<AccruingRow, "tags" | "pipeline_id"> {
+  usd: Decimal;
+  /** None of it is in the month's records yet. */
+  isNew: boolean;
+}
+
 export async function readMonth(
   db: Queryable,
   userId: string,
@@ -47,20 +53,26 @@ export async function readMonth(
 ): Promise<Month> {
   const first = `${bounds.period}-01`;
   // What goes on first: a bill that is closed between the two counts twice, and never not at all.
-  const accruing = (await listAccruing(db, userId, first)).map(asAccruing);
+  const live = await listAccruing(db, userId, first);
   const types = await readTotals(db, userId, first);
 
   const stored = await readStored(db, userId, bounds, card);
 
   const recordsUsd = Decimal.sum(0, ...types.map(({ cost_usd: usd }) => usd));
-  const accruingUsd = Decimal.sum(0, ...accruing.map((one) => accruedIn(one, first)));
-  const toAccrueUsd = Decimal.sum(0, ...accruing.map((one) => stillToAccrue(one, bounds)));
+  const accruing = live.map((row) => ({
+    tags: row.tags,
+    pipeline_id: row.pipeline_id,
+    usd: accruedIn(asAccruing(row), first),
+    isNew: !row.written.includes(first),
+  }));
+  const accruingUsd = Decimal.sum(0, ...accruing.map(({ usd }) => usd));
+  const toAccrueUsd = Decimal.sum(0, ...live.map((row) => stillToAccrue(asAccruing(row), bounds)));
   const { gbMonths, storageUsd, storageCard } = stored;
   return {
     types,
     recordsUsd,
     accruingUsd,
-    accruing: accruing.length,
+    accruing,
     toAccrueUsd,
     gbMonths,
     storageUsd,

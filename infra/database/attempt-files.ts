@@ -72,17 +72,40 @@ export async function listAttemptFiles(
   );
 }
 
-/** What a file was measured to be that has its name for sure; undefined: not known. */
+/** The file was seen to have its name, with these bytes: whoever was to give it that has done so, dead or not. */
+export async function noteSeen(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  { path, sha256 }: { path: string; sha256: string },
+): Promise<void> {
+  await execute(
+    db,
+    `update attempt_files set movers = 0
+     where job_id = $1 and attempt = $2 and path = $3 and sha256 = $4 and movers = 1`,
+    [jobId, attempt, path, sha256],
+  );
+}
+
+/** A file of which it is known what it was measured to be. */
+export interface NotedFile {
+  sizeBytes: number;
+  sha256: string;
+  /** False: it may not have got its name. */
+  isSure: boolean;
+}
+
+/** Undefined: not known. */
 export async function findNotedFile(
   db: Queryable,
   jobId: string,
   attempt: number,
   path: string,
-): Promise<{ sizeBytes: number; sha256: string } | undefined> {
-  return await maybeOne(
+): Promise<NotedFile | undefined> {
+  return await maybeOne<NotedFile & Record<string, unknown>>(
     db,
-    `select size_bytes as "sizeBytes", sha256 from attempt_files
-     where job_id = $1 and attempt = $2 and path = $3 and sha256 is not null and movers = 0`,
+    `select size_bytes as "sizeBytes", sha256, movers = 0 as "isSure" from attempt_files
+     where job_id = $1 and attempt = $2 and path = $3 and sha256 is not null and movers < 2`,
     [jobId, attempt, path],
   );
 }

@@ -29,6 +29,8 @@ export interface AttemptRow {
   artifacts_uri: string | null;
   logs_uri: string | null;
   result_digest: string | null;
+  /** Heartbeats in a row by which its worker says that it runs no job. */
+  denials: number;
   /** What its worker shows, where it asked for the job with one. */
   lease_token: string | null;
 }
@@ -248,26 +250,4 @@ export async function unassign(db: Queryable, jobId: string, workerId: string): 
     [jobId, workerId],
   );
   return row !== undefined;
-}
-
-export interface OverdueAttempt {
-  job_id: string;
-  attempt: number;
-  state: "assigned" | "running";
-  worker_id: string;
-}
-
-/** Assignments not fetched in time, attempts past their deadline, and those past a cancel's grace. */
-export async function listOverdueAttempts(
-  db: Queryable,
-  assignmentTimeoutS: number,
-): Promise<OverdueAttempt[]> {
-  return await all<OverdueAttempt>(
-    db,
-    `select job_id, attempt, state, worker_id from attempts
-     where state = 'assigned' and assigned_at < now() - make_interval(secs => $1)
-        or state = 'running' and (deadline_at < now() or cancel_by < now())
-     order by job_id limit 100`,
-    [assignmentTimeoutS],
-  );
 }

@@ -101,8 +101,8 @@ export async function findAccruing(
   return await maybeOne<AccruingRow>(
     db,
     `select b.*, ${livedByMonth(CLOSED_UNTIL)} as lived,
-            '{}'::text[] as written
-     from deployments d join billing_records b using (job_id)
+            '{}'::text[] as written, j.tags, j.pipeline_id
+     from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.deployment_id = $1 and d.status = 'active' and b.state = 'accruing'`,
     [deploymentId],
   );
@@ -151,6 +151,8 @@ export interface AccruingRow extends BillingRow {
   lived: LivedUntil[];
   /** The months whose share is written. */
   written: string[];
+  tags: string[];
+  pipeline_id: string | null;
 }
 
 /** A tenant's bills that go on and were begun before the month ended. */
@@ -162,8 +164,9 @@ export async function listAccruing(
   return await all<AccruingRow>(
     db,
     `select b.*, ${livedByMonth("now()")} as lived, array(
-              select to_char(month, 'YYYY-MM-DD') from billing_lines l where l.job_id = b.job_id) as written
-     from deployments d join billing_records b using (job_id)
+              select to_char(month, 'YYYY-MM-DD') from billing_lines l where l.job_id = b.job_id) as written,
+            j.tags, j.pipeline_id
+     from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.user_id = $1 and d.status = 'active' and b.state = 'accruing'
        and d.active_at < ($2::timestamp + interval '1 month') at time zone 'UTC'`,
     [userId, month],

@@ -29,6 +29,8 @@ export interface BillableRow {
   is_placement: boolean;
   /** A deployment is billed by it from now on; else all of it is known. */
   accrues: boolean;
+  /** That nothing is billed is written. */
+  is_noted: boolean;
 }
 
 export async function findBillable(
@@ -40,6 +42,7 @@ export async function findBillable(
     db,
     `select j.user_id, j.job_type, j.payload, j.rate_card, j.deployment_id is not null as is_placement,
             j.job_type = 'deploy' and j.deployment_id is null and last.outcome = 'completed' as accrues,
+            exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
             (select coalesce(jsonb_agg(jsonb_build_object(
                'attempt', a.attempt, 'outcome', a.outcome, 'worker_id', a.worker_id,
                'gpu_tokens', coalesce(a.gpu_tokens, w.gpu_tokens), 'usage', a.usage,
@@ -83,8 +86,11 @@ export async function insertBillingRecord(
        insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
                                     cost_breakdown, total_cost_usd, rate_card, gpu_tokens, formula,
                                     state, created_at, attempts)
-       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, ended_at, $13
-       from attempts where job_id = $1 and attempt = $4
+       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, a.ended_at, $13
+       from jobs j join attempts a using (job_id)
+       where job_id = $1 and a.attempt = $4
+         -- An operator may have ended a job whose work is done: it gets no bill any more.
+         and (j.status <> 'failed' or a.outcome <> 'completed')
        on conflict (job_id) do nothing returning *)
      insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                 unbilled_gpu_hours)

@@ -68,7 +68,7 @@ export async function insertSshWorker(db: Queryable, given: SshRegistration): Pr
        metadata = excluded.metadata, added_by_key_id = excluded.added_by_key_id,
        bound_key_id = null, status = 'bootstrapping', status_reason = null,
        error_code = null, draining = false, decommissioned_at = null, strikes = 0,
-       strikes_since = null, bootstrap_run = workers.bootstrap_run + 1
+       strikes_since = null, struck_by = '{}', bootstrap_run = workers.bootstrap_run + 1
      where workers.decommissioned_at is not null and workers.user_id = excluded.user_id`,
     [
       given.workerId,
@@ -267,7 +267,7 @@ export async function finishBootstrap(
   const changed = await execute(
     db,
     `update workers set status = 'idle', status_reason = null, error_code = null, strikes = 0,
-            strikes_since = null
+            strikes_since = null, struck_by = '{}'
      where worker_id = $1 and bootstrap_run = $2 and status = 'bootstrapping'`,
     [workerId, run],
   );

@@ -92,8 +92,8 @@ export async function lockDeployment(
 }
 
 /**
- * A deploy job has completed: its deployment, active since the attempt's end. Its replicas are what the
- * payload asks for.
+ * A deploy job has completed: its deployment, which accrues from now on, as from now on it can be stopped. Its
+ * replicas are what the payload asks for.
  */
 export async function insertDeployment(
   db: Queryable,
@@ -106,7 +106,7 @@ export async function insertDeployment(
     `insert into deployments (deployment_id, user_id, job_id, checkpoint_id, min_replicas, max_replicas,
                               active_at)
      select $1, j.user_id, j.job_id, j.payload->>'checkpoint_id', want.least,
-            greatest(want.least, coalesce((j.payload->>'max_replicas')::int, 1)), a.ended_at
+            greatest(want.least, coalesce((j.payload->>'max_replicas')::int, 1)), greatest(now(), a.ended_at)
      from jobs j join attempts a using (job_id)
      cross join lateral (select coalesce((j.payload->>'min_replicas')::int, 1) as least) want
      where j.job_id = $2 and a.attempt = $3`,

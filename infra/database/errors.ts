@@ -41,6 +41,10 @@ export const isLockTimeout = (error: unknown): boolean => codeOf(error) === "55P
 
 export const isBadValue = (error: unknown): boolean => BAD_VALUE_CODES.has(codeOf(error) ?? "");
 
+/** Whether Postgres is what failed: it said so with an SQLSTATE, or could not be reached. */
+export const isDatabaseError = (error: unknown): boolean =>
+  isAway(error) || /^[0-9A-Z]{5}$/.test(codeOf(error) ?? "");
+
 /** True when Postgres can't be reached, as opposed to refusing what it was asked. */
 export function isAway(error: unknown): boolean {
   if (!(error instanceof Error)) return false;

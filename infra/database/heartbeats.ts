@@ -24,6 +24,8 @@ export interface Heard {
   draining: boolean;
   held_job_id: string | null;
   held_attempt: number | null;
+  /** Heartbeats in a row that denied it; null while it was not fetched. */
+  held_denials: number | null;
   /** The job that it holds is cancelled. */
   held_cancelled: boolean;
   /** Where deployments are served on it, or are to stop; null: nowhere. */
@@ -86,6 +88,7 @@ export async function recordHeartbeats(
        from before b where w.worker_id = b.worker_id
        returning w.worker_id, w.user_id, w.bound_key_id, w.status, b.status as was, w.draining)
      select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
+            case when a.state = 'running' then a.denials end as held_denials,
             a.cancel_by is not null as held_cancelled,
             (select json_agg(json_build_object(
                'deployment_id', p.deployment_id,

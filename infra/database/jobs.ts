@@ -2,7 +2,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/job-types";
 import type { Requirements } from "../../core/requirements";
 import type { ErrorCode, JobStatus } from "../../core/states";
-import { all, execute, maybeOne, type Queryable } from "./pool";
+import { execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 /** What is odd about an accepted submission. */
@@ -52,7 +52,14 @@ export interface JobRow {
   started_at: Date | null;
   completed_at: Date | null;
   cancel_requested_at: Date | null;
+  /** What its workflow can't write; only where one job or a page of them is read. */
+  stuck?: { activity: string; tries: number; since: string } | null;
 }
+
+/** Of `jobs`: what has been stuck for longest. */
+export const STUCK = `(
+  select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
+  from stuck_writes where workflow_id = 'job:' || job_id order by since limit 1) as stuck`;
 
 export interface NewJob {
   jobId: string;
@@ -150,7 +157,7 @@ export async function findJob(
 ): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(
     db,
-    "select * from jobs where job_id = $1 and ($2::text is null or user_id = $2)",
+    `select *, ${STUCK} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
     [jobId, viewer],
   );
 }
@@ -230,36 +237,5 @@ export async function reportProgress(
       told.map(({ workerId }) => workerId),
       told.map(({ progress }) => progress),
     ],
-  );
-}
-
-export interface StandingJob
-  extends Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id"> {
-  latest_attempt: number;
-  latest_ended: boolean;
-}
-
-/** Unfinished jobs that owe Temporal nothing and have not moved for a while; each is handed out once. */
-export async function claimStandingJobs(
-  db: Queryable,
-  afterS: number,
-  limit: number,
-): Promise<StandingJob[]> {
-  return await all<StandingJob>(
-    db,
-    `with standing as (
-       select job_id from jobs j
-       where status not in ('completed', 'failed')
-         and reconciled_at < now() - make_interval(secs => $1)
-         and moved_at < now() - make_interval(secs => $1)
-         and not exists (select from outbox o where o.job_id = j.job_id)
-       order by reconciled_at limit $2 for no key update skip locked)
-     update jobs j set reconciled_at = now() from standing s, lateral (
-       select attempt, state = 'ended' as ended from attempts a
-       where a.job_id = s.job_id order by attempt desc limit 1) latest
-     where j.job_id = s.job_id
-     returning j.job_id, j.user_id, j.job_type, j.max_attempts, j.request_id,
-               latest.attempt as latest_attempt, latest.ended as latest_ended`,
-    [afterS, limit],
   );
 }

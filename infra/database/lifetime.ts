@@ -1,4 +1,4 @@
-/** What is billed of deployment `d`: the days from its first result to its stop, or to now. */
+/** What is billed of deployment `d`: the days from when it could first be stopped to its stop, or to now. */
 export const LIFETIME_DAYS = `greatest(0, round((extract(epoch from
   coalesce(d.stop_requested_at, now()) - d.active_at) / 86400)::numeric, 9))`;
 

@@ -7,8 +7,17 @@ import { transaction } from "./transaction";
 /** Any fixed number: one matcher at a time, in all processes. */
 const MATCHER_LOCK = 7_263_002;
 
-/** Most workers looked at in one pass, and most jobs of one shape; the scheduler goes on while passes assign anything. */
+/** Most workers that one pass gives jobs to; the scheduler goes on while passes assign anything. */
 const BATCH = 50;
+
+/**
+ * What a pass may cost: its workers x the rows of the queue that each is compared with, which are as many of each
+ * shape as it has workers. With many shapes a pass has fewer workers.
+ */
+const COMPARISONS = 50_000;
+
+/** Most shapes that one pass looks at; with more of them the next one goes on from the last. */
+const SHAPES = 2_000;
 
 export interface MatchedPair {
   job_id: string;
@@ -40,13 +49,17 @@ export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.d
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
-/** The queue's shapes, hopped over by their index, and what the jobs of each need; none unless `guard`. */
-const headsWhere = (guard: string): string => `shapes (shape) as (
-  (select shape from attempts where state = 'queued' and (${guard}) order by shape limit 1)
+/**
+ * The queue's shapes after `after`, hopped over by their index, and what the jobs of each need; none unless
+ * `guard`.
+ */
+const headsWhere = (guard: string, after: string): string => `shapes (shape, nth) as (
+  (select shape, 1 from attempts where state = 'queued' and shape > ${after} and (${guard})
+   order by shape limit 1)
   union all
   select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
-          order by a.shape limit 1)
-  from shapes s where s.shape is not null),
+          order by a.shape limit 1), s.nth + 1
+  from shapes s where s.shape is not null and s.nth < ${SHAPES}),
 heads as materialized (
   select s.shape, j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,
          j.req_avoid
@@ -54,6 +67,9 @@ heads as materialized (
     select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
   join jobs j using (job_id)
   where s.shape is not null)`;
+
+/** Where the next pass goes on, if this one did not look at all shapes. */
+const NEXT = `(select case when count(*) = ${SHAPES} then max(shape) end from heads)`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
@@ -71,7 +87,10 @@ with recursive idle as materialized (
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
   where ${IDLE}),
-${headsWhere("true")},
+${headsWhere("true", "$2::text")},
+size as materialized (
+  select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
+  from heads),
 all_kinds as (
   select kind, case when shared then '' else user_id end as user_id, shared, tenants, job_types,
          gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
@@ -92,13 +111,16 @@ queue as materialized (
     select job_id, attempt, priority, queued_at from attempts
     where state = 'queued' and shape = q.shape
     order by priority desc, queued_at, job_id
-    limit least(${BATCH}, wanted.n)) a),
+    limit least((select workers from size), wanted.n)) a),
 useful as materialized (
   select row_number() over (
            order by w.gpu_count, w.gpu_memory_gb, w.shared, w.worker_id collate "C") as place, w.*
   from idle w where exists (
     select from fitting f where f.kind = w.kind and w.worker_id <> all (f.req_avoid))
-  limit ${BATCH}),
+  limit (select workers from size)),
+offers as materialized (
+  select f.kind, f.req_avoid, q.* from queue q join fitting f using (shape)
+  where f.kind in (select kind from useful)),
 tenants as materialized (select distinct user_id from queue),
 held as materialized (
   select t.user_id, w.gpu_count, w.gpu_memory_gb, count(*) as n
@@ -118,8 +140,8 @@ greedy (place, job_id, attempt, worker_id, shared_for, tried, given_users, given
     select q.* from (
       select distinct on (q.user_id) q.*,
              case when $1::text[] && array[q.user_id, '*'] then q.priority else 0 end as rank
-      from fitting f join queue q using (shape)
-      where f.kind = w.kind and w.worker_id <> all (f.req_avoid)
+      from offers q
+      where q.kind = w.kind and w.worker_id <> all (q.req_avoid)
         and q.job_id <> all (array_remove(g.tried, null))
       order by q.user_id, q.priority desc, q.queued_at, q.job_id collate "C") q
     join (
@@ -152,18 +174,45 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select job_id, attempt, worker_id from locked`;
+select job_id, attempt, worker_id, null as next from locked
+union all
+select null, null, null, ${NEXT}`;
+
+/** A process that stands still while it holds the lock loses it after so long, in ms. */
+const FROZEN_MS = 2_000;
 
 /**
  * Before the pass, in statements of their own. The lock: taken inside the matching statement, its
  * snapshot would be older than the lock. The commit does not wait for the disk: an assignment that a
  * crash forgets is made again, and the hand-out that builds on it does wait.
  */
-const BEGIN = `set local synchronous_commit = off; select pg_advisory_xact_lock(${MATCHER_LOCK})`;
+const BEGIN = `set local synchronous_commit = off;
+  set local idle_in_transaction_session_timeout = ${FROZEN_MS};
+  select pg_advisory_xact_lock(${MATCHER_LOCK})`;
 
-/** One pass of the scheduler. */
-export async function matchOnce(pool: pg.Pool, ranked: RankedTenants): Promise<MatchedPair[]> {
-  return await transaction(pool, (db) => all<MatchedPair>(db, MATCH, [ranked]), { begin: BEGIN });
+interface Pass {
+  pairs: MatchedPair[];
+  /** The shape after which the next pass goes on where this one found nothing; undefined: it saw all. */
+  next: string | undefined;
+}
+
+type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & { next: string | null };
+
+/**
+ * One pass of the scheduler.
+ *
+ * @param after the shape after which it begins; "" for all.
+ */
+export async function matchOnce(pool: pg.Pool, ranked: RankedTenants, after = ""): Promise<Pass> {
+  const rows = await transaction(pool, (db) => all<PassRow>(db, MATCH, [ranked, after]), {
+    begin: BEGIN,
+  });
+  const pairs = rows.flatMap(({ job_id, attempt, worker_id }) =>
+    job_id === null || attempt === null || worker_id === null
+      ? []
+      : [{ job_id, attempt, worker_id }],
+  );
+  return { pairs, next: rows.at(-1)?.next ?? undefined };
 }
 
 /** Whether anything waits for a worker: one glance, where a pass is a transaction under a lock. */
@@ -173,7 +222,7 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
 }
 
 const FITS_ANY = `
-with recursive ${headsWhere("true")}
+with recursive ${headsWhere("true", "''")}
 select from workers w join heads q on ${FITS} where w.worker_id = $1 limit 1`;
 
 /** Whether anything queued could run on this worker: a fraction of a pass, which is needed only then. */
@@ -191,14 +240,20 @@ export async function listAssigned(db: Queryable, workerIds: string[]): Promise<
   return rows.map((row) => row.worker_id);
 }
 
+/** Most jobs whose status one statement changes for it. */
+const MOVED = 500;
+
 /**
  * Jobs that wait for a worker which is being set up are `provisioning_worker`: no worker in service
  * fits them, and one that is bootstrapping does. Once that has changed they are `pending` again.
  * Shape by shape, and only while anything is set up or waited for.
  */
 const PROVISION = `
-with recursive ${headsWhere(`exists (select from workers where status = 'bootstrapping')
-  or exists (select from jobs where status = 'provisioning_worker')`)},
+with recursive ${headsWhere(
+  `exists (select from workers where status = 'bootstrapping')
+  or exists (select from jobs where status = 'provisioning_worker')`,
+  "$1::text",
+)},
 wanted as materialized (
   select q.shape, case when
       not exists (select from workers w where w.status in ('idle', 'busy') and not w.draining and ${FITS})
@@ -209,12 +264,20 @@ moving as materialized (
   select j.job_id, wanted.status from wanted
   join attempts a on a.shape = wanted.shape and a.state = 'queued' join jobs j using (job_id)
   where j.status in ('pending', 'provisioning_worker') and j.status <> wanted.status
-  order by j.job_id for no key update of j)
-update jobs j set status = moving.status from moving where j.job_id = moving.job_id
-returning j.job_id`;
+  order by j.job_id limit ${MOVED} for no key update of j),
+moved as (
+  update jobs j set status = moving.status from moving where j.job_id = moving.job_id returning j.job_id)
+select (select count(*)::int from moved) as moved, ${NEXT} as next`;
 
-/** Under the matcher's lock, so that no job is assigned meanwhile. How many jobs it moved. */
-export async function markProvisioning(pool: pg.Pool): Promise<number> {
-  const moved = await transaction(pool, (db) => all(db, PROVISION), { begin: BEGIN });
-  return moved.length;
+/** Under the matcher's lock, so that no job is assigned meanwhile; not for long at a time. */
+export async function markProvisioning(pool: pg.Pool): Promise<void> {
+  for (let after: string | null = ""; after !== null; ) {
+    const step: { moved: number; next: string | null } | undefined = await transaction(
+      pool,
+      (db) => maybeOne(db, PROVISION, [after]),
+      { begin: BEGIN },
+    );
+    // Those that it had no room for are still to be moved.
+    if ((step?.moved ?? 0) < MOVED) after = step?.next ?? null;
+  }
 }

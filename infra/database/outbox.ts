@@ -71,12 +71,3 @@ export async function postponeDebt(
     [jobId, attempt, forS, error],
   );
 }
-
-/** Owes something again, as the reconciler finds out. */
-export async function oweAgain(db: Queryable, jobId: string, attempt: number): Promise<void> {
-  await execute(
-    db,
-    "insert into outbox (job_id, attempt, due_at) values ($1, $2, now()) on conflict do nothing",
-    [jobId, attempt],
-  );
-}

@@ -31,6 +31,11 @@ export class Where {
   /** Adds a condition on a parameter, unless its value was not given. */
   also(value: unknown, condition: (parameter: string) => string): this {
     if (value === undefined || value === null) return this;
+    return this.with(value, condition);
+  }
+
+  /** The same whether or not it was given. */
+  with(value: unknown, condition: (parameter: string) => string): this {
     this.values.push(value);
     return this.and(condition(`$${this.values.length}`));
   }

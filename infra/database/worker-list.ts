@@ -5,30 +5,58 @@ import type { WorkerRow } from "./workers";
 
 /** A worker as people see it; a decommissioned one is not seen. */
 export interface ShownWorkerRow extends WorkerRow {
+  /** Of another tenant's shared worker only the viewer's own. */
   current_job_id: string | null;
+  /** False: a shared worker of somebody else. */
+  is_own: boolean;
 }
 
 const WITH_JOB = `workers w left join attempts a
   on a.worker_id = w.worker_id and a.state in ('assigned', 'running')`;
 
-/** One page of the workers that this viewer owns, the latest to be registered first. */
+/** What viewer `viewer` sees of worker `w`. */
+const shownTo = (viewer: string): string => `w.*,
+  ${viewer}::text is null or w.user_id = ${viewer} as is_own,
+  case when ${viewer}::text is null or w.user_id = ${viewer} or exists (
+    select from jobs j where j.job_id = a.job_id and j.user_id = ${viewer}) then a.job_id end as current_job_id`;
+
+/** One page of the workers that this viewer owns, and of shared ones, the latest to be registered first. */
 export async function listWorkers(
   db: Queryable,
   viewer: Viewer,
   page: Page,
 ): Promise<WithPosition<ShownWorkerRow>[]> {
   return await listPage<ShownWorkerRow>(db, {
-    select: "w.*, a.job_id as current_job_id",
+    select: shownTo("$1"),
     from: WITH_JOB,
     order: ["w.registered_at", "w.worker_id"],
     where: new Where()
-      .and("w.decommissioned_at is null")
-      .also(viewer, (user) => `w.user_id = ${user}`),
+      .with(viewer, (user) => `(${user}::text is null or w.user_id = ${user} or w.shared)`)
+      .and("w.decommissioned_at is null"),
     page,
   });
 }
 
-/** @param gone whether a decommissioned one is found too. */
+/** One that this viewer owns, or a shared one, unless it is decommissioned. */
+export async function findShownWorker(
+  db: Queryable,
+  workerId: string,
+  viewer: Viewer,
+): Promise<ShownWorkerRow | undefined> {
+  return await maybeOne<ShownWorkerRow>(
+    db,
+    `select ${shownTo("$2")} from ${WITH_JOB}
+     where w.worker_id = $1 and ($2::text is null or w.user_id = $2 or w.shared)
+       and w.decommissioned_at is null`,
+    [workerId, viewer],
+  );
+}
+
+/**
+ * One that this viewer may change: its own.
+ *
+ * @param gone whether a decommissioned one is found too.
+ */
 export async function findWorker(
   db: Queryable,
   workerId: string,
@@ -37,7 +65,7 @@ export async function findWorker(
 ): Promise<ShownWorkerRow | undefined> {
   return await maybeOne<ShownWorkerRow>(
     db,
-    `select w.*, a.job_id as current_job_id from ${WITH_JOB}
+    `select ${shownTo("$2")} from ${WITH_JOB}
      where w.worker_id = $1 and ($2::text is null or w.user_id = $2)
        and ($3 or w.decommissioned_at is null)`,
     [workerId, viewer, gone],

@@ -69,11 +69,17 @@ export interface Registration {
   boundKeyId: string | null;
   /** Where the request comes from. */
   address: string;
+  /** For how long it is given a job without asking, in seconds. */
+  offerS: number;
 }
 
+/** Until when a worker is given jobs that does not ask, by the parameter that says for how many seconds; null: not. */
+const OFFERED_FOR = (seconds: string): string =>
+  `case when ${seconds}::float8 > 0 then now() + make_interval(secs => ${seconds}::float8) end`;
+
 /**
- * Registers or registers again, under one owner. Registering counts as being heard, ends `error`, and
- * as another boot ends draining too. What is being set up stays so until its last step.
+ * Registers or registers again, under one owner. Registering counts as being heard and as asking, ends `error`,
+ * and as another boot ends draining too. What is being set up stays so until its last step.
  */
 export async function upsertWorker(
   db: Queryable,
@@ -83,8 +89,9 @@ export async function upsertWorker(
     db,
     `insert into workers as w (worker_id, user_id, shared, boot_id, version, tags, gpu_name,
                                gpu_count, gpu_memory_gb, gpu_tokens, job_types, tenants, bound_key_id,
-                               address, status, heartbeat_seq, last_heartbeat_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'idle', 1, now())
+                               address, status, heartbeat_seq, last_heartbeat_at, available_until)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 'idle', 1, now(),
+             ${OFFERED_FOR("$15")})
      on conflict (worker_id) do update set
        shared = excluded.shared, boot_id = excluded.boot_id, version = excluded.version,
        tags = excluded.tags, gpu_name = excluded.gpu_name, gpu_count = excluded.gpu_count,
@@ -94,12 +101,14 @@ export async function upsertWorker(
                            then coalesce(excluded.bound_key_id, w.bound_key_id)
                            else excluded.bound_key_id end,
        heartbeat_seq = w.heartbeat_seq + 1, poll_seq = w.poll_seq + 1, last_heartbeat_at = now(),
-       available_until = case when w.boot_id = excluded.boot_id then w.available_until end,
+       available_until = greatest(case when w.boot_id = excluded.boot_id then w.available_until end,
+                                  excluded.available_until),
        draining = w.draining and w.boot_id is not distinct from excluded.boot_id
                   and excluded.boot_id is not null,
        decommissioned_at = null, status_reason = null, error_code = null,
        strikes = case when w.error_code is null then w.strikes else 0 end,
        strikes_since = case when w.error_code is null then w.strikes_since end,
+       struck_by = case when w.error_code is null then w.struck_by else '{}' end,
        status = case when w.status = 'bootstrapping' then w.status
                      when exists (select from attempts a where a.worker_id = w.worker_id
                                   and a.state in ('assigned', 'running')) then 'busy'
@@ -121,6 +130,7 @@ export async function upsertWorker(
       given.tenants,
       given.boundKeyId,
       given.address,
+      given.offerS,
     ],
   );
 }
@@ -131,11 +141,13 @@ export const OFFER_S = 30;
 export interface Offer {
   status: WorkerStatus;
   available_until: string;
+  /** Which of the worker's polls is the latest. */
+  poll_seq: number;
   draining: boolean;
   decommissioned: boolean;
 }
 
-const OFFER = `status, available_until::text, draining,
+const OFFER = `status, available_until::text, poll_seq, draining,
   decommissioned_at is not null as decommissioned`;
 
 /**
@@ -183,13 +195,25 @@ export async function withdrawOffer(
 export const FREED = `case when status <> 'busy' then status
   when error_code is not null then 'error' else 'idle' end`;
 
-/** What it held has ended: free again, but offered to nobody before it asks. */
-export async function releaseWorker(db: Queryable, workerId: string): Promise<void> {
+/**
+ * What it held has ended: free again, and given no job before it asks, or for `offerS` seconds where its result
+ * counts as asking. After a success what failed there before is forgotten.
+ */
+export async function releaseWorker(
+  db: Queryable,
+  workerId: string,
+  { succeeded, offerS = 0 }: { succeeded: boolean; offerS?: number },
+): Promise<void> {
   await execute(
     db,
-    `update workers set status = ${FREED}, available_until = null, jobs_handled = jobs_handled + 1
+    `update workers set status = ${FREED}, available_until = ${OFFERED_FOR("$3")},
+            jobs_handled = jobs_handled + 1,
+            succeeded_at = case when $2 then now() else succeeded_at end,
+            strikes = case when $2 then 0 else strikes end,
+            struck_by = case when $2 then '{}' else struck_by end,
+            strikes_since = case when $2 then null else strikes_since end
      where worker_id = $1`,
-    [workerId],
+    [workerId, succeeded, offerS],
   );
 }
 
@@ -200,40 +224,6 @@ export async function releaseUnfetched(db: Queryable, workerId: string): Promise
     `update workers set status = ${FREED} where worker_id = $1 and status = 'busy'`,
     [workerId],
   );
-}
-
-/** It succeeded: what failed there before is forgotten. */
-export async function forgiveWorker(db: Queryable, workerId: string): Promise<void> {
-  await execute(
-    db,
-    `update workers set strikes = 0, strikes_since = null where worker_id = $1 and strikes > 0`,
-    [workerId],
-  );
-}
-
-/** Failures in a row that bench a worker, while others that could have had its jobs succeed. */
-const STRIKES_OUT = 3;
-
-/** An attempt failed or was lost on this worker; the third in a row benches it. Its status after. */
-export async function strikeWorker(
-  db: Queryable,
-  workerId: string,
-): Promise<WorkerStatus | undefined> {
-  const isOut = `w.strikes + 1 >= ${STRIKES_OUT} and exists (
-    select from attempts a join workers o on o.worker_id = a.worker_id
-    where a.outcome = 'completed' and a.ended_at >= w.strikes_since and o.worker_id <> w.worker_id
-      and (o.user_id = w.user_id or o.shared or w.shared))`;
-  const row = await maybeOne<{ status: WorkerStatus }>(
-    db,
-    `update workers w set strikes = strikes + 1, strikes_since = coalesce(strikes_since, now()),
-            error_code = case when ${isOut} then 'failing' else error_code end,
-            status_reason = case when ${isOut} then (strikes + 1) || ' attempts in a row failed or '
-              || 'were lost here while other workers succeeded' else status_reason end,
-            status = case when ${isOut} and status in ('idle', 'busy') then 'error' else status end
-     where worker_id = $1 returning status`,
-    [workerId],
-  );
-  return row?.status;
 }
 
 /** Takes a worker out of service until it registers again (or asks, if it only did not answer). */
@@ -255,7 +245,7 @@ export async function benchWorker(
 export async function resetWorker(db: Queryable, workerId: string): Promise<boolean> {
   const changed = await execute(
     db,
-    `update workers set draining = false, strikes = 0, strikes_since = null,
+    `update workers set draining = false, strikes = 0, strikes_since = null, struck_by = '{}',
             status = case when status = 'error' then 'idle' else status end,
             error_code = null,
             status_reason = case when status = 'error' then null else status_reason end

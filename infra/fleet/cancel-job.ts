@@ -61,7 +61,7 @@ async function cancel(
   }
   await requestCancel(db, jobId, attempt.attempt, graceS);
   if (attempt.state === "running") return { answer: "requested" };
-  await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
+  const outcome = await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
     outcome: "cancelled",
     error: "cancelled before a worker had it",
     leaseS,
@@ -70,5 +70,5 @@ async function cancel(
     await lockWorker(db, attempt.worker_id);
     await releaseUnfetched(db, attempt.worker_id);
   }
-  return { answer: "ended", owed: { jobId, attempt: attempt.attempt } };
+  return { answer: "ended", owed: { jobId, attempt: attempt.attempt, outcome } };
 }

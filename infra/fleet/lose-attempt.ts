@@ -1,8 +1,20 @@
+import type { Outcome } from "../../core/states";
 import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "../database/attempts";
 import { lockJob } from "../database/jobs";
 import type { Queryable } from "../database/pool";
 import { lockWorker, type WorkerRow } from "../database/workers";
+import type { OutboxRow } from "../signals";
 import { concludeAttempt } from "./conclude-attempt";
+
+/** An attempt as it was, and how it ended: a cancelled job's as `cancelled`. */
+export type LostAttempt = AttemptRow & { outcome: Outcome };
+
+/** What Temporal is to be told of it. */
+export const owedFor = ({ job_id: jobId, attempt, outcome }: LostAttempt): OutboxRow => ({
+  jobId,
+  attempt,
+  outcome,
+});
 
 /** What the worker holds changed while we took the locks: a race, so the transaction runs again. */
 class HoldingChanged extends Error {
@@ -37,7 +49,7 @@ export async function loseHeldAttempt(
   db: Queryable,
   { workerId, reason, leaseS }: { workerId: string; reason: string; leaseS: number },
   decide: (held: AttemptRow) => Promise<boolean>,
-): Promise<{ lost?: AttemptRow; keeps?: string }> {
+): Promise<{ lost?: LostAttempt; keeps?: string }> {
   const seen = await findHeldAttempt(db, workerId);
   if (!seen) return {};
   const job = await lockJob(db, seen.job_id);
@@ -49,10 +61,10 @@ export async function loseHeldAttempt(
     await unassign(db, held.job_id, workerId);
     return {};
   }
-  await concludeAttempt(db, job, held, {
+  const outcome = await concludeAttempt(db, job, held, {
     outcome: "worker_lost",
     error: `attempt ${held.attempt} on worker ${workerId} was lost: ${reason}`,
     leaseS,
   });
-  return { lost: held };
+  return { lost: { ...held, outcome } };
 }

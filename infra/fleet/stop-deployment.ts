@@ -29,7 +29,7 @@ export async function stopDeployment(
     if (!stopped) return "before";
     await stopPlacements(db, deploymentId);
     // Last, for its month's sums are every bill's of its tenant.
-    await closeBill(db, deploymentId, stopped);
+    await closeBill(db, stopped);
     return "now";
   });
   if (done === "now") {
@@ -40,14 +40,14 @@ export async function stopDeployment(
 }
 
 /** The bill of its whole life, and what each month bears of it. */
-async function closeBill(db: Queryable, deploymentId: string, row: StoppedRow): Promise<void> {
+export async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived } = row;
   const days = lived.at(-1)?.days ?? 0;
   const metrics = { ...row.metrics, deployment_lifetime_days: days };
   const portions = portionsOf({ ...row, metrics });
   const bill = priceJob("deploy", portions, card);
   if (!(await closeRecord(db, jobId, metrics, bill))) {
-    throw new Error(`the bill of ${deploymentId} is closed, and it was not stopped`);
+    throw new Error(`the bill of ${jobId} is closed, and its deployment was not stopped`);
   }
   await insertShares(db, jobId, splitByMonth("deploy", portions, card, lived), usageOfLine(row));
 }

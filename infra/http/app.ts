@@ -70,8 +70,10 @@ export async function createApp(
   const { http } = ctx.config;
   const door = new Door(ctx);
   const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-    if (await door.mayAnswer(error, request)) sendError(error, request, reply);
-    else cutOff(request, reply);
+    if (await door.mayAnswer(error, request)) {
+      const code = sendError(error, request, reply);
+      ctx.metrics.refusals.inc({ route: labelOf(request), code });
+    } else cutOff(request, reply);
   };
   const app = fastify({
     loggerInstance: ctx.logger as FastifyBaseLogger,
@@ -152,6 +154,12 @@ export async function createApp(
   // With a callback: an answer that is passed on from a model is sent in the same turn.
   app.addHook("onSend", (request, _reply, payload, done) => {
     if (typeof payload === "string") door.noteAnswer(request, payload.length);
+    done();
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    const route = labelOf(request);
+    ctx.metrics.requests.inc({ route, status: reply.statusCode });
+    ctx.metrics.requestSeconds.observe({ route }, reply.elapsedTime / 1000);
     done();
   });
   limitSlowBodies(app, http.requestTimeoutS);
@@ -241,6 +249,12 @@ function addBodyParsers(app: FastifyInstance, door: Door): void {
     async (request: FastifyRequest, bytes: Buffer) => await door.read(request, bytes),
   );
   app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+}
+
+/** Which route it is, however it was spelled: as few as there are routes. */
+function labelOf(request: FastifyRequest): string {
+  const route = routeOf(request);
+  return route ? `${route.method} ${route.paths[0]}` : "none";
 }
 
 function pathOf(request: FastifyRequest): string {

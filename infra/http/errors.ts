@@ -16,12 +16,12 @@ const MAX_PARAM = 256;
 /** RFC 9457, for clients that ask for it. */
 const PROBLEM = "application/problem+json";
 
-/** The one place where a failure becomes an answer. */
+/** The one place where a failure becomes an answer, whose code it returns. */
 export function sendError(
   error: FastifyError | Error,
   request: FastifyRequest,
   reply: FastifyReply,
-): void {
+): string {
   const refusal = toForgeError(error);
   if (refusal.status >= 500) {
     const level = refusal.status > 500 ? "warn" : "error";
@@ -35,6 +35,7 @@ export function sendError(
   reply.code(refusal.status);
   if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));
   else reply.type("application/json").send(asError(refusal, request.id));
+  return refusal.code;
 }
 
 /** The answer to bytes that are no HTTP request, or that never became one in time. */

@@ -3,8 +3,7 @@ import { listDeadKeys } from "../database/keys";
 import type { Queryable } from "../database/pool";
 import { requireBelow } from "../limits/quota-exceeded";
 import type { Cap } from "../limits-config";
-import type { Logger } from "../logger";
-import { Loop } from "../loop";
+import { Loop, type Watchers } from "../loop";
 import type { Part } from "../service";
 import type { Signals } from "../signals";
 import type { Principal } from "./principal";
@@ -46,10 +45,10 @@ export class ParkingLot implements Part {
     private readonly db: Queryable,
     private readonly signals: Signals,
     private readonly caps: Record<Waiting, Cap>,
-    logger: Logger,
+    watchers: Watchers,
   ) {
     // For keys that expire, and for a notification that was lost.
-    this.loop = new Loop("parking", SWEEP_MS, () => this.sweep(), logger);
+    this.loop = new Loop("parking", SWEEP_MS, () => this.sweep(), watchers);
   }
 
   start(): void {

@@ -27,7 +27,7 @@ interface Asked {
 export function newJob({ config }: Context, asked: Asked): NewJob {
   const { type, submission, userId } = asked;
   const { policy, timeoutS } = config.jobs;
-  const requirements = requirementsOf(type, submission.resources, policy);
+  const requirements = requirementsOf(type, submission.resources, policy, submission.payload);
   const form = ARTIFACT_FORMS[type];
   return {
     jobId: newId("job"),

@@ -2,14 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import ssh2 from "ssh2";
-import { ApiClient } from "../../dev/api-client";
 import type { OpenApiDocument } from "../../infra/http/openapi";
 import { deploy } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { ModelServer } from "../support/model-server";
 import { startPipeline, untilPipeline } from "../support/pipelines";
-import { type Ids, OVER_SSH, PENDING, PIPELINES, ROWS, type Row } from "./rows";
+import { type Ids, OVER_SSH, PIPELINES, ROWS, type Row } from "./rows";
 
 let forge: Forge;
 let ids: Ids;
@@ -18,7 +17,8 @@ const keyDir = mkdtempSync(join(tmpdir(), "forge-keys-"));
 
 beforeAll(async () => {
   mkdirSync(join(keyDir, "local"));
-  const { private: key } = ssh2.utils.generateKeyPairSync("ed25519");
+  // Of its ed25519 keys one in 400 is malformed (ssh2 1.17.0).
+  const { private: key } = ssh2.utils.generateKeyPairSync("ecdsa", { bits: 256 });
   writeFileSync(join(keyDir, "local", "id_ed25519"), key);
   // Every form of every row, one after the other, is no flood.
   forge = await startForge({
@@ -164,17 +164,3 @@ test("the document shows these rows and no other", async () => {
   const built = new Set(ROWS.flatMap((row) => row.operations));
   expect(shown.sort()).toEqual([...built].sort());
 });
-
-test.each(Object.entries(PENDING).flatMap(([why, rows]) => rows.map((row) => [row, why] as const)))(
-  "%s is pending (%s), and says so",
-  async (row) => {
-    const [method = "", path = ""] = row.split(" ");
-    const admin = new ApiClient(forge.stack.apiUrl, forge.stack.keys.adminKey);
-    const body = method === "GET" ? undefined : {};
-    const answer = await admin.call(method, path.replaceAll(/\{[a-z_]+\}/g, ids.job_id), body);
-    expect([404, 405]).toContain(answer.status);
-    expect(answer.body).toMatchObject({
-      error: { code: expect.stringMatching(/^(route_not_found|method_not_allowed)$/) },
-    });
-  },
-);

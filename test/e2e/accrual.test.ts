@@ -106,6 +106,7 @@ async function register(workerId: string): Promise<void> {
     jobTypes: null,
     tenants: null,
     boundKeyId: null,
+    offerS: 0,
     address: "127.0.0.1",
   });
 }

@@ -34,7 +34,7 @@ interface Entry {
 }
 
 const entriesOf = async (api = forge.admin): Promise<Entry[]> =>
-  (await api.get<{ entries: Entry[] }>("/api/audit?limit=200")).entries;
+  (await api.get<{ entries: Entry[] }>("/api/audit-log?limit=200")).entries;
 
 test("what a tenant does to keys, workers, artifacts, rules and steps is told, with by whom", async () => {
   const ann = await createTenant(forge, "audited");

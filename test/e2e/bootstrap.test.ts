@@ -86,7 +86,7 @@ test("a plan says what would be run, and does nothing", async () => {
     null,
   ]);
   expect(files["bootstrap.sh"]).toMatch(/^#!\/bin\/sh/);
-  expect(files.environment).toContain('WORKER_TAGS="it\'s; \\$(id)"\n');
+  expect(files.environment).toContain('WORKER_TAGS="it\'s; \\$(id),eu"\n');
   expect(files.environment).not.toContain("not-for-the-log");
   expect((await machine.forge.user.call("GET", `/api/workers/${machine.id}`)).status).toBe(404);
 });
@@ -125,7 +125,7 @@ describe("the story of one machine", () => {
     });
     const audit = {
       dataset_uri: "forge://artifacts/samples/rows.jsonl",
-      resources: { tags: ["ssh"] },
+      resources: { tags: ["ssh", "eu"] },
     };
     jobId = (await user.submit("audit", audit)).job_id;
     const { job_id: unwanted } = await user.submit("audit", audit);

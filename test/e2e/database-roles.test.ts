@@ -61,7 +61,7 @@ test("a server's role can't migrate, and says what to do", async () => {
 
 test("migrate --grant gives it what a server needs: it starts and runs a job", async () => {
   const grant = ["migrate", "--grant", "forge_server"];
-  expect(await forgeServer("forge_owner", ...grant)).toMatch(/^1\d migrations applied/);
+  expect(await forgeServer("forge_owner", ...grant)).toMatch(/^\d\d migrations applied/);
   // A second time, over the rights that are there.
   expect(await forgeServer("forge_owner", ...grant)).toMatch(/^0 migrations applied/);
   expect(await forgeServer("forge_server", "migrate")).toBe("0 migrations applied\n");

@@ -1,8 +1,9 @@
+import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
-import type { TestWorker } from "../support/test-worker";
+import { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 
@@ -39,10 +40,10 @@ const until = (id: string, wanted: Partial<Shown>): Promise<Shown> =>
   });
 
 /** Each job goes to the only worker that is offered. */
-async function fail(worker: TestWorker): Promise<void> {
-  const { job_id } = await forge.user.submit("audit", AUDIT);
+async function fail(worker: TestWorker, user = forge.user): Promise<void> {
+  const { job_id } = await user.submit("audit", AUDIT);
   await worker.fail(await worker.take());
-  await untilEnded(forge.user, job_id);
+  await untilEnded(user, job_id);
 }
 
 async function succeed(worker: TestWorker): Promise<void> {
@@ -212,6 +213,35 @@ describe("error", () => {
     await succeed(good);
     await fail(bad);
     expect((await show("e-failing")).status).toBe("idle");
+  });
+
+  test("is not where a job leads that fails on whatever worker has it", async () => {
+    const workers = [await forge.worker("e-first"), await forge.worker("e-second")];
+    const good = await forge.worker("e-third");
+    for (let n = 0; n < 4; n++) {
+      const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+      for (const worker of workers) await worker.fail(await worker.take(), { retryable: true });
+      await untilEnded(forge.user, job_id);
+      await succeed(good);
+    }
+    for (const { id } of workers) expect((await show(id)).status).toBe("idle");
+  });
+
+  test("is where a shared worker goes for failures of several tenants, not of one", async () => {
+    const { key } = await forge.admin.post<{ key: string }>("/api/auth/api-keys", {
+      scope: "worker",
+    });
+    const worker = new TestWorker(new ApiClient(forge.stack.apiUrl, key), "e-shared");
+    await worker.register();
+    const good = await forge.worker("e-own");
+    const others = await Promise.all(["ann", "ben"].map((id) => createTenant(forge, id)));
+    for (let n = 0; n < 4; n++) {
+      await fail(worker);
+      await succeed(good);
+    }
+    expect((await show("e-shared")).status).toBe("idle");
+    for (const { user } of others) await fail(worker, user);
+    expect(await show("e-shared")).toMatchObject({ status: "error", error_code: "failing" });
   });
 
   test("is where a worker goes that loses three jobs by restarting, until it restarts once more", async () => {

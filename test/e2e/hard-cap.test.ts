@@ -114,7 +114,7 @@ test("jobs that cost more than anybody could know pass the cap by what was under
   // By what the last ones were: 100 USD each.
   expect((await submit()).accepted.length).toBe(1);
   await doJobs(user, hand, 1, { samples_evaluated: 100 });
-  const { entries } = await user.get<{ entries: object[] }>("/api/audit");
+  const { entries } = await user.get<{ entries: object[] }>("/api/audit-log");
   expect(entries).toMatchObject([
     { action: "budget_set", before: { cap_usd: 1 }, after: { cap_usd: 650 }, created_by: "user" },
     { action: "budget_set", before: null, after: { cap_usd: 1 }, created_by: "user" },

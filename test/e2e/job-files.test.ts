@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
+import { execute } from "../../infra/database/pool";
 import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -193,6 +194,26 @@ describe("only the attempt that runs on the worker", () => {
 });
 
 describe("an upload", () => {
+  test("of a server that died before it noted the end is known to be there, and holds up no end", async () => {
+    const job = await begin();
+    const bytes = "what was sent before the server died";
+    const headers = { "x-checksum-sha256": sha256(bytes) };
+    expect((await put(job, "kept.bin", bytes, headers)).status).toBe(201);
+    // As the server leaves it that dies right after the file got its name.
+    await execute(
+      forge.ctx.pool,
+      `update attempt_files set movers = 1, moving_until = now() + interval '15 minutes'
+       where job_id = $1`,
+      [job.job_id],
+    );
+    const asked = await put(job, "kept.bin", "", {
+      ...headers,
+      "content-range": `bytes */${bytes.length}`,
+    });
+    expect(asked).toMatchObject({ status: 201, body: { complete: true } });
+    await finish(job);
+  });
+
   test("whole or in parts becomes a file of the artifact, with its checksum", async () => {
     const job = await begin("train", { resources: {} });
     const big = Buffer.alloc(50_000, "0123456789");

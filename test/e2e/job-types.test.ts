@@ -1,6 +1,8 @@
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, haveRun, untilEnded } from "../support/jobs";
 
+const A100 = { name: "NVIDIA A100-SXM4-80GB", memory_gb: 80 };
+
 let forge: Forge;
 
 beforeAll(async () => {
@@ -49,10 +51,8 @@ describe("a job of each type", () => {
   test.each(forms)(
     "%s %j is normalised, run, billed and described",
     async (type, body, payload) => {
-      const worker = await forge.worker("gpu-box", {
-        name: "NVIDIA A100-SXM4-80GB",
-        memory_gb: 80,
-      });
+      const worker = await forge.worker("gpu-box");
+      await worker.register(A100, { tags: ["r"] });
       const submitted = await forge.user.submit(type, body);
       expect(submitted).toMatchObject({ status: "pending", attempts: 0, payload });
 
@@ -98,6 +98,27 @@ describe("a job of each type", () => {
     },
   );
 
+  test("a deployment goes to a worker of its region, and waits for one where there is none", async () => {
+    const body = { model_id: "c", region: "eu-west-1" };
+    const elsewhere = await forge.worker("elsewhere");
+    await elsewhere.register(A100, { tags: ["us-east-1"] });
+    const { job_id: jobId } = await forge.user.submit("deploy", body);
+    expect(await elsewhere.next()).toBeUndefined();
+    expect(await forge.user.get(`/api/jobs/${jobId}`)).toMatchObject({
+      status: "pending",
+      pending_reason: {
+        code: "no_worker_fits",
+        requirement: { name: "tags", needed: "eu-west-1" },
+      },
+    });
+    const there = await forge.worker("there");
+    await there.register(A100, { tags: ["eu-west-1"] });
+    const handed = await there.take();
+    expect(handed.job_id).toBe(jobId);
+    await there.complete(handed);
+    await untilEnded(forge.user, jobId);
+  });
+
   test("the month's summary adds them up", async () => {
     const summary = await forge.user.get<{ total_cost_usd: number; by_job_type: object }>(
       "/api/billing/summary",
@@ -108,8 +129,9 @@ describe("a job of each type", () => {
       distill: 1.2,
       train: 5,
       evaluate: 0.8,
-      deploy: 0,
+      // Live, for the moments since.
+      deploy: expect.closeTo(0, 3),
     });
-    expect(summary.total_cost_usd).toBeCloseTo(8.8, 6);
+    expect(summary.total_cost_usd).toBeCloseTo(8.8, 3);
   });
 });

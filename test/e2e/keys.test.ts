@@ -81,6 +81,12 @@ test("a key that an admin made for workers makes shared ones", async () => {
   const { key } = await forge.admin.post<Key>("/api/auth/api-keys", { scope: "worker" });
   await new TestWorker(withKey(key), "for-all").register();
   expect(await forge.admin.get("/api/workers/for-all")).toMatchObject({ shared: true });
+  // Its users see it, and may not change it.
+  const { workers } = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
+  expect(workers).toContainEqual(
+    expect.objectContaining({ worker_id: "for-all", shared: true, ssh_host: null }),
+  );
+  expect((await forge.user.call("POST", "/api/workers/for-all/drain", {})).status).toBe(404);
 });
 
 test("an expired key opens nothing", async () => {

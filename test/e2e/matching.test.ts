@@ -8,7 +8,7 @@ import {
 } from "../../core/matching";
 import { shapeOf } from "../../core/requirements";
 import { createKey } from "../../infra/database/keys";
-import { matchOnce } from "../../infra/database/matching";
+import { type MatchedPair, markProvisioning, matchOnce } from "../../infra/database/matching";
 import { all, createPool, execute } from "../../infra/database/pool";
 import { ensureUser } from "../../infra/database/users";
 import { type Database, openDatabase } from "../support/database";
@@ -143,7 +143,7 @@ test("on random fleets and queues, passes assign what the model says", async () 
       await submit(queue);
       const pairs = [];
       for (;;) {
-        const pass = await matchOnce(forge.ctx.pool, ranked);
+        const { pairs: pass } = await matchOnce(forge.ctx.pool, ranked);
         if (pass.length === 0) break;
         pairs.push(...pass);
       }
@@ -178,9 +178,9 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
     tenants: null,
   }));
   await fill(queue, fleet.slice(0, 1));
-  expect(await matchOnce(forge.ctx.pool, [])).toHaveLength(1);
+  expect((await matchOnce(forge.ctx.pool, [])).pairs).toHaveLength(1);
   await execute(forge.ctx.pool, "update workers set status = 'idle'");
-  expect(await matchOnce(forge.ctx.pool, [])).toEqual([]);
+  expect((await matchOnce(forge.ctx.pool, [])).pairs).toEqual([]);
   await execute(
     forge.ctx.pool,
     `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
@@ -188,7 +188,9 @@ test("a worker that holds an attempt gets no other, whatever its status says", a
      select 'b', user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, 'idle', available_until
      from workers where worker_id = 'a'`,
   );
-  expect(await matchOnce(forge.ctx.pool, [])).toMatchObject([{ job_id: "job_2", worker_id: "b" }]);
+  expect((await matchOnce(forge.ctx.pool, [])).pairs).toMatchObject([
+    { job_id: "job_2", worker_id: "b" },
+  ]);
 });
 
 test("fifty matchers at once break no rule: tenancy, capability, one job a worker, one worker a job", async () => {
@@ -223,7 +225,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   await Promise.all(Array.from({ length: 50 }, () => all(pool, "select pg_sleep(0.1)")));
   const passes = await Promise.all(Array.from({ length: 50 }, () => matchOnce(pool, [])));
   await pool.end();
-  const pairs = passes.flat();
+  const pairs = passes.flatMap((pass) => pass.pairs);
   expect(pairs.length).toBeGreaterThan(50);
   expect(new Set(pairs.map((pair) => pair.worker_id)).size).toBe(pairs.length);
   expect(new Set(pairs.map((pair) => pair.job_id)).size).toBe(pairs.length);
@@ -232,7 +234,7 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
     const worker = fleet.find((each) => each.workerId === worker_id);
     expect(job && worker && mayRun(job, worker)).toBe(true);
   }
-  expect(await matchOnce(forge.ctx.pool, [])).toEqual([]);
+  expect((await matchOnce(forge.ctx.pool, [])).pairs).toEqual([]);
   // Nobody is left waiting for somebody idle.
   const waiting = queue.filter((job) => !pairs.some((pair) => pair.job_id === job.jobId));
   const idle = fleet.filter((worker) => !pairs.some((pair) => pair.worker_id === worker.workerId));
@@ -246,3 +248,72 @@ test("fifty matchers at once break no rule: tenancy, capability, one job a worke
   );
   expect(rows[0]?.n).toBe(pairs.length);
 });
+
+const ANY = {
+  jobType: "audit" as const,
+  gpuCount: 0,
+  gpuTokens: [],
+  memoryGb: 0,
+  tags: [],
+  avoid: [],
+};
+
+test("jobs that wait for a worker being set up say so, however many they are, and no more when it is gone", async () => {
+  const queue = Array.from({ length: 1_200 }, (_, n) => {
+    return { ...ANY, jobId: `job_${n}`, userId: "ann", priority: 0, queuedAt: n };
+  });
+  await fill(queue, [
+    { ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null },
+  ]);
+  const statuses = async (): Promise<unknown> =>
+    await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
+  await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
+  await markProvisioning(forge.ctx.pool);
+  expect(await statuses()).toEqual([{ status: "provisioning_worker", n: 1_200 }]);
+  await execute(forge.ctx.pool, "update workers set status = 'dead'");
+  await markProvisioning(forge.ctx.pool);
+  expect(await statuses()).toEqual([{ status: "pending", n: 1_200 }]);
+});
+
+// Last: removing so many rows takes long.
+test("a thousand tenants' queues before idle shared workers: each pass is short, and each worker is another's", async () => {
+  const tenants = Array.from({ length: 1_000 }, (_, n) => `tenant_${n}`);
+  await execute(
+    forge.ctx.pool,
+    "insert into users (user_id, name) select id, id from unnest($1::text[]) id on conflict do nothing",
+    [tenants],
+  );
+  await fill(
+    [],
+    Array.from({ length: 50 }, (_, n) => {
+      return {
+        ...ANY,
+        workerId: `w${n}`,
+        userId: "ann",
+        shared: true,
+        jobTypes: null,
+        tenants: null,
+      };
+    }),
+  );
+  const queue = tenants.flatMap((userId) =>
+    Array.from({ length: 50 }, (_, n) => {
+      return { ...ANY, jobId: `${userId}_${n}`, userId, priority: 0, queuedAt: n };
+    }),
+  );
+  for (let from = 0; from < queue.length; from += 5_000)
+    await submit(queue.slice(from, from + 5_000));
+  await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
+  const pairs: MatchedPair[] = [];
+  let slowestMs = 0;
+  for (;;) {
+    const began = performance.now();
+    const { pairs: more } = await matchOnce(forge.ctx.pool, []);
+    slowestMs = Math.max(slowestMs, performance.now() - began);
+    if (more.length === 0) break;
+    pairs.push(...more);
+  }
+  expect(pairs).toHaveLength(50);
+  expect(new Set(pairs.map((pair) => pair.job_id.split("_")[1])).size).toBe(50);
+  expect(slowestMs).toBeLessThan(1_000);
+}, 120_000);

@@ -1,10 +1,11 @@
+import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { rawPoll } from "../support/raw-poll";
 import { createTenant, type Tenant } from "../support/tenants";
-import type { TestWorker } from "../support/test-worker";
+import { TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 let other: Tenant;
@@ -27,6 +28,12 @@ afterAll(async () => {
 
 const parked = (workerId: string, wanted: boolean) => async (): Promise<boolean> =>
   (await isOffered(forge.ctx.pool, workerId)) === wanted;
+
+async function pollSeq(workerId: string): Promise<number> {
+  const sql = "select poll_seq from workers where worker_id = $1";
+  const [row] = await all<{ poll_seq: number }>(forge.ctx.pool, sql, [workerId]);
+  return row?.poll_seq ?? 0;
+}
 
 describe("next_job", () => {
   test("asked twice before a result gives the same attempt", async () => {
@@ -85,6 +92,27 @@ describe("next_job", () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const handed = await second;
     expect(handed).toMatchObject({ job_id, attempt: 1 });
+    if (handed) await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  });
+
+  test("asked again in another process while parked is what the job goes to, not the poll before", async () => {
+    const worker = await forge.worker("w-moved");
+    const first = worker.next(30);
+    await waitFor("the poll to be parked", parked("w-moved", true));
+    const otherUrl = await forge.stack.startAnotherServer();
+    const elsewhere = new TestWorker(
+      new ApiClient(otherUrl, forge.stack.keys.workerKey),
+      worker.id,
+    );
+    const before = await pollSeq(worker.id);
+    const second = elsewhere.next(30);
+    await waitFor("the later poll", async () => (await pollSeq(worker.id)) > before);
+    // Where the first one is parked, and woken first.
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    expect(await second).toMatchObject({ job_id, attempt: 1 });
+    expect(await first).toBeUndefined();
+    const handed = await second;
     if (handed) await worker.complete(handed);
     await untilEnded(forge.user, job_id);
   });

@@ -1,7 +1,10 @@
+import { fileRecord } from "../../activities/billing";
 import { waitFor } from "../../dev/stack/wait";
+import { findBillingRecord } from "../../infra/database/billing-records";
 import { all } from "../../infra/database/pool";
-import { deploy, read, serving, servingWorker, until } from "../support/deployments";
+import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
 import type { ServingWorker } from "../support/serving-worker";
 
 /** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
@@ -59,6 +62,37 @@ test("stopped while Temporal is away: the bill is closed then, and the rest foll
   await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped", 60_000);
   expect(await forge.user.get<Record>(record)).toEqual(closed);
 }, 120_000);
+
+test("it accrues from when it can be stopped, not from a result whose end Temporal did not write yet", async () => {
+  await workerOf("c1");
+  await forge.own("temporal").stop();
+  const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
+  const ended = await waitFor("its result, and a while after", async () => {
+    const [attempt] = await all<{ ended_at: Date }>(
+      forge.ctx.pool,
+      "select ended_at from attempts where job_id = $1 and ended_at < now() - interval '2 s'",
+      [jobId],
+    );
+    return attempt;
+  });
+  await forge.stack.startTemporal();
+  const job = await untilEnded(forge.user, jobId, 60_000);
+  const { deployment_id: id } = job.result as { deployment_id: string };
+  const since = Date.parse((await read(forge.user, id)).created_at);
+  expect(since - ended.ended_at.getTime()).toBeGreaterThanOrEqual(2_000);
+  await stop(forge.user, id);
+}, 90_000);
+
+test("a process that stood still with an old state of its bill leaves the closed one in its file", async () => {
+  await workerOf("c2");
+  const one = await deploy(forge.user);
+  const old = await findBillingRecord(forge.ctx.pool, one.job_id, null);
+  if (!old) throw new Error("it has no bill");
+  await stop(forge.user, one.deployment_id);
+  await fileRecord(forge.ctx, old);
+  // settle() compares the file with the row.
+  expect(old.state).toBe("accruing");
+}, 90_000);
 
 test("its worker dies while Temporal is away: it is placed again when that is back", async () => {
   const first = await workerOf("b1");

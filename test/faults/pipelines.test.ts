@@ -1,9 +1,12 @@
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { closeRun } from "../../infra/database/pipelines";
-import { all } from "../../infra/database/pool";
+import { askWorkflow, closeRun, lockPipeline, openRun } from "../../infra/database/pipelines";
+import { all, execute } from "../../infra/database/pool";
+import { judgeAgain, replaceGate } from "../../infra/database/step-changes";
+import { transaction } from "../../infra/database/transaction";
 import { stopAll } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
 import {
   BYO_DATA,
   Crew,
@@ -174,6 +177,40 @@ test("resumed, cancelled and approved by many at once, a pipeline still comes to
     expect((await untilPipeline(forge.user, id)).status).toBe("completed");
   }
   await crew.stop();
+}, 120_000);
+
+test("whoever judged a step for a run that is over writes nothing into the next one", async () => {
+  const worker = await forge.worker("judged");
+  worker.beat();
+  const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
+  const gates = [{ step: "a", condition: "quality.clarity_mean > 0.9" }];
+  const id = await startPipeline(forge.user, { steps, gates });
+  const handed = await worker.take();
+  await transaction(forge.ctx.pool, async (db) => {
+    await lockPipeline(db, id, null);
+    await execute(db, "select from pipeline_steps where pipeline_id = $1 for update", [id]);
+    await worker.complete(handed, { result: { quality: { clarity_mean: 0.5 } } });
+    await untilEnded(forge.user, handed.job_id);
+    await waitFor("the verdict to wait for our locks", async () => {
+      const waiting = await all(
+        forge.ctx.pool,
+        `select from pg_stat_activity where datname = current_database()
+         and wait_event_type = 'Lock' and query like '%pipeline%'`,
+      );
+      return waiting.length > 0;
+    });
+    // As after the verdict was written, and the pipeline resumed with another gate.
+    await openRun(db, id, null);
+    await replaceGate(db, id, "a", "quality.clarity_mean > 0.4");
+    await judgeAgain(db, id, "a");
+    await askWorkflow(db, id, 0);
+  });
+  expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
+  await waitFor("its workflow to be told", async () => {
+    const told = "select from pipelines where pipeline_id = $1 and told = asked";
+    return (await all(forge.ctx.pool, told, [id])).length > 0;
+  });
+  worker.silence();
 }, 120_000);
 
 test("every process is killed in turn while pipelines run: each goes through, once", async () => {

@@ -1,7 +1,8 @@
+import { msToTs } from "@temporalio/common/lib/time";
 import { reconcileWorkflow } from "../../agent-bridge/job-workflows";
-import { jobWorkflowId } from "../../core/workflow-ids";
+import { JOB_WORKFLOW } from "../../core/job-workflow";
+import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { findJob } from "../../infra/database/jobs";
 import { all, execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -23,6 +24,9 @@ afterAll(async () => {
 });
 
 const workflowOf = (jobId: string) => forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+
+/** Of Temporal's PendingActivityState. */
+const PENDING_ACTIVITY_STARTED = 2;
 
 async function untilSettled(jobId: string): Promise<void> {
   await waitFor("nothing to be owed", async () => {
@@ -100,13 +104,11 @@ test("a workflow that is an attempt behind the database catches up", async () =>
 test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
-  const before = await findJob(forge.ctx.pool, job_id, null);
-  if (!before) throw new Error("the job is there");
   await worker.complete(handed);
   await untilEnded(forge.user, job_id);
   await forge.proveInvariants();
   const { runId } = await workflowOf(job_id).describe();
-  await reconcileWorkflow(forge.ctx, before, 1);
+  await reconcileWorkflow(forge.ctx, job_id);
   expect((await workflowOf(job_id).describe()).runId).toBe(runId);
 });
 
@@ -123,4 +125,105 @@ test("an outcome whose debt was lost is delivered all the same", async () => {
   await forge.stack.startServer();
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed" });
   await forge.proveInvariants();
+});
+
+test("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
+  worker.silence();
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await waitFor("the workflow to wait for its attempt", async () => {
+    const { raw } = await workflowOf(job_id).describe();
+    return raw.pendingActivities?.some(({ activityId, state }) => {
+      return activityId === "attempt-1" && state === PENDING_ACTIVITY_STARTED;
+    });
+  });
+  const { runId } = await workflowOf(job_id).describe();
+  // As where its second run was taken by a process that was killed before it had looked.
+  await forge.own("temporal").kill();
+  await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+  await forge.stack.server?.kill();
+  await execute(forge.ctx.pool, "delete from outbox where job_id = $1", [job_id]);
+  await forge.stack.startTemporal();
+  await forge.stack.startServer();
+  await waitFor("its workflow to end", async () => {
+    const now = await workflowOf(job_id).describe();
+    return now.status.name === "FAILED" && now.runId === runId;
+  });
+  worker.beat();
+  await forge.proveInvariants();
+});
+
+test("a workflow that waits for a later attempt than a late caller knows of is left alone", async () => {
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+  await worker.fail(await worker.take(), { retryable: true });
+  const again = await worker.take();
+  await untilSettled(job_id);
+  const { runId } = await workflowOf(job_id).describe();
+  await reconcileWorkflow(forge.ctx, job_id);
+  expect(await workflowOf(job_id).describe()).toMatchObject({ runId, status: { name: "RUNNING" } });
+  await worker.complete(again);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 2 });
+  await forge.proveInvariants();
+});
+
+test("a workflow whose job a restored database does not know comes to an end", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await untilSettled(job_id);
+  for (const table of ["job_events", "attempts", "jobs"]) {
+    await execute(forge.ctx.pool, `delete from ${table} where job_id = $1`, [job_id]);
+  }
+  await waitFor("its workflow to end", async () => {
+    return (await workflowOf(job_id).describe()).status.name !== "RUNNING";
+  });
+  await forge.proveInvariants();
+});
+
+/** Of Temporal's CommandType. */
+const SCHEDULE_ACTIVITY_TASK = 1;
+
+/** As the worker of another Forge does it, up to where the attempt is waited for. */
+async function startElsewhere(jobId: string, queue: string): Promise<void> {
+  const { workflow, workflowService, options } = forge.ctx.temporal;
+  const { namespace } = options;
+  const taskQueue = { name: queue };
+  await workflow.start(JOB_WORKFLOW, { workflowId: jobWorkflowId(jobId), taskQueue: queue });
+  const { taskToken } = await forge.ctx.temporal.withDeadline(Date.now() + 20_000, () =>
+    workflowService.pollWorkflowTaskQueue({ namespace, taskQueue }),
+  );
+  await workflowService.respondWorkflowTaskCompleted({
+    namespace,
+    taskToken,
+    commands: [
+      {
+        commandType: SCHEDULE_ACTIVITY_TASK,
+        scheduleActivityTaskCommandAttributes: {
+          activityId: attemptActivityId(1),
+          activityType: { name: "awaitAttempt" },
+          taskQueue,
+          startToCloseTimeout: msToTs("1h"),
+          scheduleToCloseTimeout: msToTs("1h"),
+        },
+      },
+    ],
+  });
+}
+
+test("workflows of another Forge in the same namespace are left alone", async () => {
+  const foreign = "job_of_another_forge";
+  await startElsewhere(foreign, "another-forge");
+  // Whatever is repaired after it was there has been looked at beside it.
+  for (let look = 0; look < 2; look++) {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    await untilSettled(job_id);
+    const { runId } = await workflowOf(job_id).describe();
+    await workflowOf(job_id).terminate("a slip of the mouse");
+    await waitFor("another run", async () => {
+      const now = await workflowOf(job_id).describe();
+      return now.status.name === "RUNNING" && now.runId !== runId;
+    });
+    await worker.complete(handed);
+    await untilEnded(forge.user, job_id);
+  }
+  expect((await workflowOf(foreign).describe()).status.name).toBe("RUNNING");
+  await workflowOf(foreign).terminate("the test is over");
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { rawPoll } from "../support/raw-poll";
@@ -147,6 +148,47 @@ describe("cancel while Temporal is away", () => {
     expect(answer).toMatchObject({ status: "failed", error_code: "cancelled" });
     await forge.stack.startTemporal();
   }, 60_000);
+
+  test("between two attempts notes what the lost one has used", async () => {
+    const worker = await forge.worker("away-lost", { name: "NVIDIA A100 80GB", memory_gb: 80 });
+    const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+    await worker.take();
+    await forge.own("temporal").kill();
+    // Another boot of it knows nothing of the job.
+    await worker.register({ name: "NVIDIA A100 80GB", memory_gb: 80 }, { boot_id: "another" });
+    expect((await forge.user.job(job_id)).status).toBe("pending");
+    await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    await forge.stack.startTemporal();
+    await waitFor("its hours to be noted", async () => {
+      const [line] = await all<{ unbilled_gpu_hours: number }>(
+        forge.ctx.pool,
+        "select unbilled_gpu_hours from billing_lines where job_id = $1",
+        [job_id],
+      );
+      return line !== undefined && line.unbilled_gpu_hours > 0;
+    });
+  }, 60_000);
+});
+
+test("a worker that says five times in a row that it runs nothing has lost the attempt", async () => {
+  const worker = await forge.worker("forgetful");
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+  const { attempt } = await worker.take();
+  const deny = async (times: number): Promise<void> => {
+    for (let n = 0; n < times; n++) await worker.heartbeat({ job_id: null });
+  };
+  await deny(4);
+  await worker.heartbeat({ job_id, attempt });
+  await deny(4);
+  // A heartbeat that does not tell says neither.
+  await worker.heartbeat();
+  expect((await forge.user.job(job_id)).status).toBe("running");
+  await deny(1);
+  const other = await forge.worker("mindful");
+  const again = await other.take();
+  expect(again).toMatchObject({ job_id, attempt: 2 });
+  await other.complete(again);
+  expect((await untilEnded(forge.user, job_id)).attempts).toBe(2);
 });
 
 test("a restarted agent that names its job keeps the attempt", async () => {

@@ -5,10 +5,11 @@ import type { Forge } from "./forge";
 export interface Ended {
   code: number;
   stdout: string;
+  stderr: string;
 }
 
 /** Runs a command of `forge-server` on a test's stack, as its operator would. */
-async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
+export async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   const program = join(forge.stack.release, "bin", "forge-server.js");
   const env = {
     ...process.env,
@@ -20,7 +21,7 @@ async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   return await new Promise((resolve, reject) => {
     execFile(process.execPath, [program, ...args], { env }, (error, stdout, stderr) => {
       const code = error === null ? 0 : error.code;
-      if (typeof code === "number") resolve({ code, stdout });
+      if (typeof code === "number") resolve({ code, stdout, stderr });
       else reject(new Error(`forge-server ${args.join(" ")}: ${error?.message}\n${stderr}`));
     });
   });

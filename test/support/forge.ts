@@ -38,6 +38,10 @@ export interface Forge {
 const DEFAULTS = {
   // A test's worker that sends no heartbeats must not die on a busy machine before its file has ended.
   FORGE_HEARTBEAT_TIMEOUT_S: "600",
+  // Tests run jobs out of time right after the server came up.
+  FORGE_DEADLINE_GRACE_S: "1",
+  // In a file with several workers each job goes to the one that the test lets ask.
+  FORGE_OFFER_S: "0",
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
   FORGE_TEMPORAL_STICKY_S: "2",

@@ -28,7 +28,7 @@ export class SdkFleet {
         new ApiClient(forge.stack.apiUrl, forge.stack.keys.adminKey),
         id,
       );
-      await worker.register(A100, { job_types: jobTypes });
+      await worker.register(A100, { job_types: jobTypes, tags: ["eu-1"] });
       return worker;
     };
     const types = ["generate", "audit", "distill", "train", "evaluate"];

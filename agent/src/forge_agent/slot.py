@@ -241,7 +241,12 @@ class Slot:
         with self._lock:
             lease, unsent = self._lease, self._unsent
         if lease is None:
-            return {name: unsent[name] for name in ("job_id", "attempt")} if unsent else {}
+            # Said outright: so the control plane learns of a job whose hand-out got lost.
+            return (
+                {name: unsent[name] for name in ("job_id", "attempt")}
+                if unsent
+                else {"job_id": None}
+            )
         described: dict[str, Any] = {"job_id": lease.job_id, "attempt": lease.attempt}
         progress = self._runner.report.progress
         return described if progress is None else {**described, "progress": progress}
@@ -278,6 +283,7 @@ class Slot:
     # Jobs
 
     def _poll_once(self) -> None:
+        asked = time.monotonic()
         try:
             job, commands = self._control_plane.next_job(
                 self.worker_id, self._config.wait_s, self._token
@@ -297,6 +303,9 @@ class Slot:
             lease = Lease.of(job, self.worker_id, self._token)
             self._token = secrets.token_hex(32)
             self._work(lease)
+        elif not commands:
+            # A server that does not know `wait_seconds` answers at once.
+            self._leaving.wait(self._config.poll_interval_s - (time.monotonic() - asked))
 
     def _work(self, lease: Lease) -> None:
         logger.info("job %s (%s), attempt %s", lease.job_id, lease.job_type, lease.attempt)

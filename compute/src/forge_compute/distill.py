@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +37,10 @@ SCHEMA = pa.schema(
 _SCORE_COLUMNS = ("clarity_score", "correctness_score", "educational_score")
 
 
+CanRead = Callable[[str, str], bool]
+"""Whether the student can read a row: its instruction and its response."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kept:
     row: Row
@@ -48,12 +52,14 @@ class Kept:
 class Selection:
     """The rows that are worth a teacher's time, and how many were not, and why."""
 
-    def __init__(self, dataset: Dataset, min_score: float) -> None:
+    def __init__(self, dataset: Dataset, min_score: float, can_read: CanRead) -> None:
         self._dataset = dataset
         self._min_score = min_score
+        self._can_read = can_read
         self.read = 0
         self.low = 0
         self.duplicates = 0
+        self.too_long = 0
 
     def rows(self) -> Iterator[Kept]:
         seen = SeenRows()
@@ -68,6 +74,8 @@ class Selection:
                     self.low += 1
                 elif seen.repeats(Row(row.instruction, "")):  # its response is replaced
                     self.duplicates += 1
+                elif not self._can_read(row.instruction, ""):
+                    self.too_long += 1
                 else:
                     yield Kept(row, place, mean)
 
@@ -78,7 +86,8 @@ def distill(job: Job) -> dict[str, Any]:
     Kept are rows with a mean score of at least `min_score`, of each instruction the first.
     Where the teacher has no answer to such an instruction (a builtin one that can't check it), the
     original response stays, with no teacher beside it; where its answers stay unusable, the row is
-    left out and counted.
+    left out and counted. So is a row that is longer than the `student_model` can read, where one is
+    named: a model as `train` names it.
 
     Params: min_score (0.6), max_unusable, style and seed for builtin teachers, and those of
     endpoints (endpoint_teacher.py).
@@ -91,7 +100,8 @@ async def _distill(job: Job) -> dict[str, Any]:
     name = str(job.payload["teacher"])
     source = str(job.payload.get("dataset_id") or job.payload["dataset_uri"])
     dataset = Dataset(job.input("dataset_id", "dataset_uri"))
-    selection = Selection(dataset, job.params.number("min_score", 0.6, 0, 1))
+    can_read = _reader(job.payload.get("student_model"))
+    selection = Selection(dataset, job.params.number("min_score", 0.6, 0, 1), can_read)
     limit = max(20, dataset.num_rows)
     patience = Patience(job.params.integer("max_unusable", limit, 0, 10**9))
     teacher = find_teacher(job, name)
@@ -117,6 +127,9 @@ async def _distill(job: Job) -> dict[str, Any]:
                     if row is None:
                         left_out += 1
                         continue
+                    if not can_read(row["instruction"], row["response"]):
+                        selection.too_long += 1
+                        continue
                     kept_originals += row["teacher"] is None
                     file.add(row)
                     if file.num_rows % 100 == 0:
@@ -126,11 +139,13 @@ async def _distill(job: Job) -> dict[str, Any]:
     pairs = file.num_rows
     print(
         f"{pairs} pairs of {selection.read} rows: {selection.low} scored too low, "
-        f"{selection.duplicates} duplicates, {left_out} without a usable answer"
+        f"{selection.duplicates} duplicates, {selection.too_long} too long for the student, "
+        f"{left_out} without a usable answer"
     )
     if pairs == 0:
         raise FatalError(
             f"no pair is left of {selection.read} rows: {selection.low} scored too low, "
+            f"{selection.too_long} were too long for the student, "
             f"{left_out} got no usable answer ({patience})"
         )
     return {
@@ -142,12 +157,21 @@ async def _distill(job: Job) -> dict[str, Any]:
             "schema": {"columns": describe_columns(SCHEMA)},
             "low_score_rows": selection.low,
             "duplicate_rows": selection.duplicates,
+            "too_long_rows": selection.too_long,
             "unanswered_rows": left_out,
             "kept_original_rows": kept_originals,
             "tokens_estimated": teacher.usage.is_estimated,
         },
         "metrics": metrics(pairs),
     }
+
+
+def _reader(student: str | None) -> CanRead:
+    if student is None:
+        return lambda *_: True
+    from .student import Student  # which needs PyTorch
+
+    return Student(student).can_read
 
 
 async def _answered(

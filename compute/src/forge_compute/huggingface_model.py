@@ -6,6 +6,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 from .failures import FatalError, TransientError
@@ -38,12 +39,17 @@ class HuggingFaceModel:
         self._tokenizer = tokenizer
 
     @classmethod
-    def create(cls, name: str) -> "HuggingFaceModel":
+    def create(cls, name: str, weights: bool = True) -> "HuggingFaceModel":
         transformers = _transformers(name)
         source = _local_folder(name) or _hub_name(name)
         try:
             tokenizer = transformers.AutoTokenizer.from_pretrained(source)
-            module = transformers.AutoModelForCausalLM.from_pretrained(source, dtype="float32")
+            models = transformers.AutoModelForCausalLM
+            if weights:
+                module = models.from_pretrained(source, dtype="float32")
+            else:
+                with torch.device("meta"):
+                    module = models.from_config(transformers.AutoConfig.from_pretrained(source))
         except (OSError, ValueError) as error:
             if _is_of_the_network(error):
                 raise TransientError(f"model {name} can't be fetched: {error}") from error

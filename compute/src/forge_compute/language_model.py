@@ -53,15 +53,18 @@ class LanguageModel(Protocol):
     def save_tokenizer(self, folder: Path) -> None: ...
 
 
-def create_model(name: str) -> LanguageModel:
-    """A model to train: `builtin:<size>` from scratch, else one of Hugging Face's form."""
+def create_model(name: str, weights: bool = True) -> LanguageModel:
+    """A model to train: `builtin:<size>` from scratch, else one of Hugging Face's form.
+
+    Without `weights` it can only turn text into tokens, and back.
+    """
     if name.startswith(BUILTIN_PREFIX):
         from .builtin_model import BuiltinModel
 
         return BuiltinModel.create(name)
     from .huggingface_model import HuggingFaceModel
 
-    return HuggingFaceModel.create(name)
+    return HuggingFaceModel.create(name, weights)
 
 
 def save_model(model: LanguageModel, folder: Path) -> None:

@@ -34,8 +34,13 @@ def operations() -> dict[str, tuple[str, str, Json]]:
     }
 
 
+_OLDER_PATHS = {"/api/audit": "/api/audit-log"}
+"""What the client keeps to for servers of the release before, which know no others."""
+
+
 def operation_of(method: str, path: str) -> tuple[str, Json] | None:
     """Whose a request is; of several templates the one with the fewest holes."""
+    path = _OLDER_PATHS.get(path, path)
     fits = [
         (template.count("{"), name, operation)
         for name, (verb, template, operation) in operations().items()

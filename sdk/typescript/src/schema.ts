@@ -31,7 +31,11 @@ export interface Job {
   started_at: string | null;
   completed_at: string | null;
   artifacts_uri: string | null;
+  /** where this API answers with the artifact's files: below it, or `/archive` for all */
+  artifacts_url: string | null;
   logs_uri: string | null;
+  /** where this API answers with the log */
+  logs_url: string;
   resources: Record<string, unknown>;
   params: Record<string, unknown>;
   notes: string | null;
@@ -50,6 +54,12 @@ export interface Job {
   /** why it waits, at most a second old; null when it does not, or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
+  /** what Forge itself could not write of it so far, and tries again; its operator can end the job */
+  stuck: {
+    activity: string;
+    tries: number;
+    since: string;
+  } | null;
   warnings?: Warning[];
 }
 
@@ -703,7 +713,7 @@ export interface BillingSummary {
   user_id: string;
   /** YYYY-MM, UTC */
   period: string;
-  /** of all records, as far as this month bears them */
+  /** of all records, live deployments so far among them, as far as this month bears them */
   total_cost_usd: number;
   by_job_type: Record<string, number>;
   /** the 100 dearest; a job counts under each of its tags */
@@ -717,7 +727,7 @@ export interface BillingSummary {
   tokens_total: number;
   /** of attempts that failed, were cancelled or lost, as far as they are not billed */
   unbilled_gpu_hours: number;
-  /** what live deployments have come to in this month, and is in no total yet */
+  /** the part of it that still grows: what live deployments have come to in this month */
   accruing_usd: number;
   storage: {
     gb_months: number;
@@ -953,7 +963,7 @@ export interface PaymentCustomer {
 
 export interface Worker {
   worker_id: string;
-  /** where it was set up over SSH */
+  /** where it was set up over SSH; null of somebody else's */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
@@ -987,7 +997,7 @@ export interface Worker {
 
 export interface WorkerDetail {
   worker_id: string;
-  /** where it was set up over SSH */
+  /** where it was set up over SSH; null of somebody else's */
   ssh_host: string | null;
   gpu_count: number;
   gpu_type: string;
@@ -1320,6 +1330,7 @@ export interface Operations {
   deploy: {
     body: {
       checkpoint_id: string;
+      /** a tag that its worker must carry */
       region?: string;
       min_replicas?: number;
       max_replicas?: number;
@@ -1336,6 +1347,7 @@ export interface Operations {
       max_attempts?: number;
     } | {
       model_id: string;
+      /** a tag that its worker must carry */
       region?: string;
       min_replicas?: number;
       max_replicas?: number;
@@ -1837,6 +1849,7 @@ export interface Operations {
       /** `resources` and the like included */
       payload: {
         checkpoint_id: string;
+        /** a tag that its worker must carry */
         region?: string;
         min_replicas?: number;
         max_replicas?: number;
@@ -1853,6 +1866,7 @@ export interface Operations {
         max_attempts?: number;
       } | {
         model_id: string;
+        /** a tag that its worker must carry */
         region?: string;
         min_replicas?: number;
         max_replicas?: number;

@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { Context } from "../infra/context";
+import { type Route, route } from "../infra/http/route";
+import { StandingMetrics } from "../infra/metrics/standing-metrics";
+
+const TEXT = "text/plain; version=0.0.4; charset=utf-8";
+
+/** For Prometheus to scrape: what this process counted, what the database knows, and Temporal's own. */
+export function metricsRoute(ctx: Context): Route {
+  const standing = new StandingMetrics(ctx);
+  return route({
+    method: "GET",
+    paths: ["/metrics"],
+    scope: "admin",
+    operationId: "getMetrics",
+    tag: "Service",
+    summary: "Metrics, in Prometheus's text format",
+    answers: {
+      200: {
+        description: "of this process, and of the database",
+        content: { "text/plain": z.string() },
+      },
+    },
+    async handle({ reply }) {
+      const parts = [ctx.metrics.text(), standing.text(), ctx.metrics.temporal.text()];
+      reply.type(TEXT);
+      return (await Promise.all(parts)).join("\n");
+    },
+  });
+}

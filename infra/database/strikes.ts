@@ -1,0 +1,69 @@
+import type { WorkerStatus } from "../../core/states";
+import { maybeOne, type Queryable } from "./pool";
+
+/** Failures in a row that bench a worker, while others that could have had its jobs succeed. */
+const STRIKES_OUT = 3;
+
+/** Of another tenant than its owner, any number of failures in a row is one: its jobs may be what is wrong. */
+const COUNTS = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
+
+/**
+ * An attempt of a job failed or was lost on this worker; the third in a row benches it. A job that has failed on
+ * another worker before is to blame itself: that does not count, here or there.
+ *
+ * @returns the worker's status, where it was struck.
+ */
+export async function strikeWorker(
+  db: Queryable,
+  workerId: string,
+  jobId: string,
+): Promise<WorkerStatus | undefined> {
+  if ((await takeBackStrikes(db, workerId, jobId)) > 0) return undefined;
+  const isOut = `w.strikes + 1 >= ${STRIKES_OUT} and exists (
+    select from workers o
+    where o.worker_id <> w.worker_id and o.succeeded_at >= w.strikes_since
+      and (o.user_id = w.user_id or o.shared or w.shared))`;
+  const row = await maybeOne<{ status: WorkerStatus }>(
+    db,
+    `update workers w set strikes = w.strikes + 1, strikes_since = coalesce(w.strikes_since, now()),
+            struck_by = array_append(w.struck_by, j.user_id),
+            error_code = case when ${isOut} then 'failing' else w.error_code end,
+            status_reason = case when ${isOut} then (w.strikes + 1) || ' attempts in a row failed or '
+              || 'were lost here while other workers succeeded' else w.status_reason end,
+            status = case when ${isOut} and w.status in ('idle', 'busy') then 'error' else w.status end
+     from jobs j where w.worker_id = $1 and j.job_id = $2 and ${COUNTS} returning w.status`,
+    [workerId, jobId],
+  );
+  return row?.status;
+}
+
+/**
+ * Of the other workers on which this job failed; one that was benched for it is well again. Those that
+ * somebody else changes right now keep theirs. On how many it failed.
+ */
+async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): Promise<number> {
+  const row = await maybeOne<{ others: number }>(
+    db,
+    `with failed as (
+       select worker_id, count(*)::int as times from attempts
+       where job_id = $2 and worker_id <> $1 and outcome = any('{failed,worker_lost,timeout}')
+       group by worker_id),
+     blameless as (
+       select worker_id, greatest(0, w.strikes - times) as left_over from workers w join failed using (worker_id)
+       where (select count(*) from failed) = 1 and w.strikes > 0
+       for no key update of w skip locked),
+     taken_back as (
+       update workers w set strikes = left_over,
+              strikes_since = case when left_over > 0 then strikes_since end,
+              struck_by = case when left_over > 0 then struck_by else '{}' end,
+              status = case when ${IS_BENCHED} then 'idle' else w.status end,
+              status_reason = case when ${IS_BENCHED} then null else w.status_reason end,
+              error_code = case when ${IS_BENCHED} then null else w.error_code end
+       from blameless b where w.worker_id = b.worker_id)
+     select count(*)::int as others from failed`,
+    [workerId, jobId],
+  );
+  return row?.others ?? 0;
+}
+
+const IS_BENCHED = `w.error_code = 'failing' and w.status = 'error' and left_over < ${STRIKES_OUT}`;

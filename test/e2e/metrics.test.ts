@@ -1,0 +1,133 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { ApiClient } from "../../dev/api-client";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+
+let forge: Forge;
+/** The process that serves the API, and the one that runs the workflows. */
+let api: string;
+let worker: string;
+
+const read = async (base: string): Promise<string> => {
+  const answer = await fetch(`${base}/metrics`, {
+    headers: { authorization: `Bearer ${forge.stack.keys.adminKey}` },
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("content-type")).toMatch(/^text\/plain; version=0\.0\.4/);
+  return await answer.text();
+};
+
+/** Of one series, with just these labels. */
+function sampleOf(
+  text: string,
+  of: string,
+  labels: Record<string, string> = {},
+): number | undefined {
+  const parts = Object.entries(labels).map(([key, value]) => `${key}="${value}"`);
+  const series = parts.length > 0 ? `${of}{${parts.join(",")}}` : of;
+  const line = text.split("\n").find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length));
+}
+
+const until = (base: string, of: string, labels: Record<string, string>, value: number) =>
+  waitFor(
+    `${of} to be ${value}`,
+    async () => (sampleOf(await read(base), of, labels) ?? 0) >= value,
+  );
+
+/** By whichever process was first; on a slow machine what is owed is paid by both. */
+const untilCounted = (of: string, labels: Record<string, string>, value: number) =>
+  waitFor(`${of} to be ${value} in all`, async () => {
+    const counts = [await read(api), await read(worker)].map((text) => sampleOf(text, of, labels));
+    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0) >= value;
+  });
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "5" }, { split: true });
+  api = forge.stack.apiUrl;
+  worker = readFileSync(join(forge.stack.storeDir, "..", "temporal-worker.url"), "utf8");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("only admins read them", async () => {
+  expect(await forge.user.call("GET", "/metrics")).toMatchObject({ status: 403 });
+  const nobody = new ApiClient(api, "");
+  expect(await nobody.call("GET", "/metrics")).toMatchObject({ status: 403 });
+});
+
+test("a job is counted where it passes, and what waits is counted by its reason", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await until(api, "forge_queue_jobs", { job_type: "audit", reason: "no_worker" }, 1);
+  const before = await read(api);
+  expect(
+    sampleOf(before, "forge_queue_oldest_seconds", { job_type: "audit", reason: "no_worker" }),
+  ).toBeGreaterThan(0);
+  expect(sampleOf(before, "forge_jobs_submitted_total", { job_type: "audit" })).toBe(1);
+
+  const box = await forge.worker("box");
+  await box.heartbeat();
+  const handed = await box.take();
+  expect((await box.complete(handed, { attempt: 7 })).status).toBe(409);
+  expect((await box.complete(handed)).status).toBe(200);
+  await untilEnded(forge.user, job_id);
+  await until(api, "forge_attempts_ended_total", { outcome: "completed" }, 1);
+
+  const text = await read(api);
+  const route = "POST /api/workers/job_result";
+  expect(sampleOf(text, "forge_http_requests_total", { route, status: "200" })).toBe(1);
+  expect(sampleOf(text, "forge_http_refusals_total", { route, code: "stale_attempt" })).toBe(1);
+  expect(sampleOf(text, "forge_http_request_duration_seconds_count", { route })).toBe(2);
+  await untilCounted("forge_attempts_assigned_total", {}, 1);
+  expect(sampleOf(text, "forge_handout_wait_seconds_count", { job_type: "audit" })).toBe(1);
+  expect(sampleOf(text, "forge_heartbeat_batch_size_sum")).toBe(1);
+  await untilCounted("forge_temporal_calls_total", { call: "start", result: "taken" }, 1);
+  await until(worker, "forge_finish_seconds_count", { part: "complete" }, 1);
+});
+
+test("a worker that is lost is counted with the reason", async () => {
+  await untilCounted("forge_workers_lost_total", { reason: "silent" }, 1);
+  await until(api, "forge_workers", { status: "dead" }, 1);
+});
+
+test("each loop says when it last worked, and the process how it is", async () => {
+  const text = await read(api);
+  const lastOf = (loop: string): number =>
+    sampleOf(text, "forge_loop_last_success_timestamp_seconds", { loop }) ?? 0;
+  for (const loop of ["relay", "scheduler", "fleet-monitor", "pipeline-starter"]) {
+    expect(Date.now() / 1000 - lastOf(loop)).toBeLessThan(60);
+  }
+  expect(sampleOf(text, "process_resident_memory_bytes")).toBeGreaterThan(1e7);
+  expect(sampleOf(text, "forge_database_connections", { state: "waiting" })).toBe(0);
+});
+
+test("the process that runs workflows shows Temporal's own, another does not", async () => {
+  expect(await read(worker)).toMatch(/^temporal_\w+\{.*\} \d/m);
+  expect(await read(api)).not.toMatch(/^temporal_/m);
+});
+
+test("what clients make up is no series of its own", async () => {
+  for (const path of ["/api/nothing", "/api/jobs/job_made_up", "/api/jobs/job_made_up_too"]) {
+    await forge.user.call("GET", path);
+  }
+  const text = await read(api);
+  expect(text).not.toContain("made_up");
+  expect(
+    sampleOf(text, "forge_http_requests_total", { route: "GET /api/jobs/:job_id", status: "404" }),
+  ).toBe(2);
+  expect(sampleOf(text, "forge_http_requests_total", { route: "none", status: "404" })).toBe(1);
+});
+
+test("the document for operators has all of them, and no other", async () => {
+  const operating = readFileSync(join(checkoutRoot(), "docs", "operating.md"), "utf8");
+  const both = `${await read(api)}\n${await read(worker)}`;
+  const served = [...both.matchAll(/^# TYPE (forge_\w+)/gm)].map(([, name]) => name ?? "");
+  const section = operating.split("## Metrics\n")[1]?.split("\n## ")[0] ?? "";
+  const named = [...section.matchAll(/`(forge_\w+)`/g)].map(([, name]) => name ?? "");
+  expect([...new Set(served)].sort()).toEqual(named.sort());
+});

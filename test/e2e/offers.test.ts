@@ -1,0 +1,51 @@
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
+
+/** Workers that are given a job without asking: right after they registered, and after a result. */
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_OFFER_S: "30", FORGE_ASSIGNMENT_TIMEOUT_S: "1" });
+});
+
+afterEach(async () => {
+  await forge.settle();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("a worker that just registered, and one whose result was accepted, has the next job at once", async () => {
+  const worker = await forge.worker("fresh");
+  for (let n = 0; n < 2; n++) {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const assigned = await untilStatus(forge.user, job_id, ["assigned"]);
+    expect(assigned).toMatchObject({ worker_id: "fresh", attempts: 0 });
+    await worker.complete(await worker.take());
+    await untilEnded(forge.user, job_id);
+  }
+});
+
+test("what it does not fetch in time goes to another, uncounted, and it is given nothing more", async () => {
+  await forge.worker("gone");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await untilStatus(forge.user, job_id, ["assigned"]);
+  await untilStatus(forge.user, job_id, ["pending"]);
+  const other = await forge.worker("there");
+  const handed = await other.take();
+  expect(handed).toMatchObject({ job_id, attempt: 1 });
+  await other.complete(handed);
+  await untilEnded(forge.user, job_id);
+});
+
+test("after a job that it lost it must ask", async () => {
+  const worker = await forge.worker("slow");
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
+  await worker.take();
+  await untilEnded(forge.user, job_id);
+  const next = await forge.user.submit("audit", AUDIT);
+  expect((await forge.user.job(next.job_id)).status).toBe("pending");
+  await worker.complete(await worker.take());
+  await untilEnded(forge.user, next.job_id);
+});

@@ -1,0 +1,154 @@
+import { randomUUID } from "node:crypto";
+import { jobWorkflowId } from "../../core/workflow-ids";
+import type { Job } from "../../dev/api-client";
+import { checkInvariants } from "../../dev/invariants";
+import { waitFor } from "../../dev/stack/wait";
+import { all, execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { runForgeServer } from "../support/forge-server";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { TestWorker } from "../support/test-worker";
+
+/** Final writes that Postgres refuses for good: they are seen, hold up nobody else, and can be ended. */
+let forge: Forge;
+let worker: TestWorker;
+
+interface StuckJob extends Job {
+  stuck: { activity: string; tries: number; since: string } | null;
+}
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_STUCK_AFTER_TRIES: "3" });
+  worker = await forge.worker("w");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+/** From now on the database refuses a job's rows of this table. */
+async function refuse(table: string, jobId: string): Promise<() => Promise<void>> {
+  const name = `refuse_${randomUUID().replaceAll("-", "")}`;
+  await execute(
+    forge.ctx.pool,
+    `create function ${name}() returns trigger language plpgsql as
+     $$ begin raise exception 'no row for %', new.job_id using errcode = 'check_violation'; end $$`,
+  );
+  await execute(
+    forge.ctx.pool,
+    `create trigger ${name} before insert on ${table} for each row
+     when (new.job_id = '${jobId}') execute function ${name}()`,
+  );
+  return async () => {
+    await execute(forge.ctx.pool, `drop trigger ${name} on ${table}`);
+  };
+}
+
+/** A job whose result is accepted, and whose final writes are refused. */
+async function stuckJob(
+  table: string,
+  type = "audit",
+  payload: object = AUDIT,
+): Promise<{ jobId: string; allow: () => Promise<void> }> {
+  const { job_id: jobId } = await forge.user.submit(type, { ...payload });
+  const allow = await refuse(table, jobId);
+  const result = type === "deploy" ? { inference_url: "http://127.0.0.1:1/v1" } : {};
+  expect((await worker.complete(await worker.take(), { result })).status).toBe(200);
+  await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
+  return { jobId, allow };
+}
+
+const read = (jobId: string): Promise<StuckJob> => forge.user.get<StuckJob>(`/api/jobs/${jobId}`);
+
+const end = (jobId: string) =>
+  runForgeServer(forge, "jobs", "end", jobId, "--reason", "its bill can't be written");
+
+async function untilFailedInTemporal(jobId: string): Promise<void> {
+  const workflow = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
+  await waitFor("its workflow to have failed", async () => {
+    return (await workflow.describe()).status.name === "FAILED";
+  });
+}
+
+test("one is seen by its user, in the invariants and by the operator, and is over when it works", async () => {
+  const { jobId, allow } = await stuckJob("billing_lines");
+  expect(await read(jobId)).toMatchObject({
+    status: "running",
+    stuck: { activity: "finishJob", tries: expect.any(Number), since: expect.any(String) },
+  });
+  const listed = await forge.user.get<{ jobs: StuckJob[] }>("/api/jobs");
+  expect(listed.jobs.find(({ job_id: id }) => id === jobId)?.stuck).not.toBeNull();
+  const word = `job:${jobId} finishJob: `;
+  const stuck = await runForgeServer(forge, "jobs", "stuck");
+  expect(stuck).toMatchObject({ code: 1, stdout: expect.stringContaining(word) });
+  expect(stuck.stdout).toContain(`no row for ${jobId}`);
+  expect(await checkInvariants(forge.ctx, new Set([`job:${jobId}`]))).toContainEqual(
+    expect.stringMatching(/^a write is stuck: .*finishJob/),
+  );
+
+  const { job_id: next } = await forge.user.submit("audit", AUDIT);
+  await worker.complete(await worker.take());
+  expect(await untilEnded(forge.user, next)).toMatchObject({ status: "completed", stuck: null });
+
+  await allow();
+  expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
+  expect(await runForgeServer(forge, "jobs", "stuck")).toMatchObject({ code: 0 });
+  await forge.proveInvariants();
+}, 60_000);
+
+test("the operator ends a job whose bill can't be written; its hours are noted when they can be", async () => {
+  const { jobId, allow } = await stuckJob("billing_lines");
+  const first = await end(jobId);
+  expect(first.stderr).toContain("its bill is not settled");
+  expect(first.code).toBe(1);
+  expect(await read(jobId)).toMatchObject({
+    status: "failed",
+    error_code: "job_error",
+    error: "ended by an operator: its bill can't be written",
+  });
+  await untilFailedInTemporal(jobId);
+  await allow();
+  expect(await end(jobId)).toMatchObject({ code: 0 });
+  const lines = await all(
+    forge.ctx.pool,
+    "select cost_usd::float8, is_billed, unbilled_gpu_hours::float8 as hours from billing_lines where job_id = $1",
+    [jobId],
+  );
+  expect(lines).toEqual([{ cost_usd: 0, is_billed: false, hours: expect.any(Number) }]);
+  const audit = await forge.user.get<{ entries: { action: string; subject: string }[] }>(
+    "/api/audit-log",
+  );
+  expect(audit.entries).toContainEqual(
+    expect.objectContaining({ action: "job_ended", subject: jobId }),
+  );
+  await forge.proveInvariants();
+}, 60_000);
+
+test("a deployment that could not be written has served no day", async () => {
+  const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
+  expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
+    state: "accruing",
+  });
+  expect(await end(jobId)).toMatchObject({ code: 0 });
+  await untilFailedInTemporal(jobId);
+  expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
+    state: "final",
+    metrics: { deployment_lifetime_days: 0 },
+  });
+  await forge.proveInvariants();
+}, 60_000);
+
+test("only a job whose work is over is ended so", async () => {
+  expect(await end("job_of_nobody")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("is not a job of this Forge"),
+  });
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
+  const handed = await worker.take();
+  expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
+  await worker.complete(handed);
+  await untilEnded(forge.user, jobId);
+  expect((await end(jobId)).stderr).toContain("has ended already");
+  await forge.proveInvariants();
+}, 60_000);
