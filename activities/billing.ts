@@ -1,10 +1,16 @@
 import { isDeepStrictEqual } from "node:util";
 import { billingRecordKey } from "../core/artifacts";
+import { detailsOf, type WorkDetails } from "../core/billing/details";
 import { unbilledHours, usageOfLine } from "../core/billing/line";
-import { type MeteredAttempt, meterAttempt } from "../core/billing/metering";
+import {
+  countOf,
+  type MeteredAttempt,
+  meterAttempt,
+  NOTHING_COUNTED,
+} from "../core/billing/metering";
 import { boundsOf, readsRows } from "../core/billing/plausible";
 import { priceJob } from "../core/billing/pricing";
-import { metricsOf, portionsOf, presentBillingRecord } from "../core/billing/record";
+import { type Metrics, metricsOf, portionsOf, presentBillingRecord } from "../core/billing/record";
 import { findRows } from "../infra/billing/estimate-job";
 import type { Context } from "../infra/context";
 import {
@@ -18,19 +24,28 @@ import {
 import { putJson } from "../infra/store/object-store";
 import type { AttemptInput } from "./context";
 
+/** What a job left, as the control plane measured it. */
+export interface Made {
+  /** What its artifact takes in our store. */
+  storedBytes: number;
+  /** Of its table; null: it has none that could be read. */
+  rows: number | null;
+}
+
+const NOTHING: Made = { storedBytes: 0, rows: null };
+
 /**
  * Writes the job's one billing record, by the rate card pinned at submission. Idempotent. How long a
  * deployment lives is not for its worker to say: its stop does (infra/fleet/stop-deployment.ts).
- *
- * @param storedBytes what its artifact takes in our store.
  */
 export async function billJob(
   ctx: Context,
   input: AttemptInput,
-  storedBytes: number,
+  made: Made = NOTHING,
 ): Promise<BillingRow> {
   const billable = await requireBillable(ctx, input);
-  await insertRecord(ctx, input, billable, await meter(ctx, billable), storedBytes);
+  const rowsRead = await findRowsRead(ctx, billable);
+  await insertRecord(ctx, input, billable, meter(ctx, billable, rowsRead, made), rowsRead, made);
   return await requireRecord(ctx, input.jobId);
 }
 
@@ -43,11 +58,12 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
   if (!billable || billable.attempts.length === 0) return;
   // Said by whoever ended the job (infra/fleet/end-job.ts): then it is not tried again.
   if (billable.is_noted) return;
-  const attempts = await meter(ctx, billable);
+  const rowsRead = await findRowsRead(ctx, billable);
+  const attempts = meter(ctx, billable, rowsRead, NOTHING);
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
-  await insertRecord(ctx, input, billable, attempts, 0);
+  await insertRecord(ctx, input, billable, attempts, rowsRead, NOTHING);
   await fileRecord(ctx, await requireRecord(ctx, input.jobId));
 }
 
@@ -78,33 +94,82 @@ async function requireBillable(ctx: Context, input: AttemptInput): Promise<Billa
   return billable;
 }
 
-async function meter(ctx: Context, billable: BillableRow): Promise<MeteredAttempt[]> {
+const findRowsRead = async (
+  ctx: Context,
+  { user_id: userId, job_type: type, payload }: BillableRow,
+): Promise<number | null> => (readsRows(type) ? await findRows(ctx, userId, payload) : null);
+
+function meter(
+  ctx: Context,
+  billable: BillableRow,
+  rowsRead: number | null,
+  made: Made,
+): MeteredAttempt[] {
   const { outcomes } = ctx.config.billing;
-  const { user_id: userId, job_type: type, payload } = billable;
-  const rows = readsRows(type) ? await findRows(ctx, userId, payload) : null;
-  return billable.attempts.map((facts) => {
-    const counts = facts.outcome === "completed" || outcomes.has(facts.outcome);
+  const { job_type: type, payload, params } = billable;
+  return billable.attempts.map(({ metrics: _, result: __, gpu_name: ___, ...facts }) => {
+    const isCompleted = facts.outcome === "completed";
     const usage = facts.usage && { ...facts.usage, deployment_lifetime_days: 0 };
-    const bounds = boundsOf({ type, payload, rows, seconds: facts.seconds });
-    return meterAttempt({ ...facts, usage }, counts && !billable.is_placement, bounds);
+    return meterAttempt(
+      { ...facts, usage },
+      (isCompleted || outcomes.has(facts.outcome)) && !billable.is_placement,
+      boundsOf({ type, payload, rows: rowsRead, seconds: facts.seconds }),
+      isCompleted ? countOf({ type, params, rowsRead, rowsMade: made.rows }) : NOTHING_COUNTED,
+    );
   });
 }
 
 async function insertRecord(
   ctx: Context,
   input: AttemptInput,
-  { user_id: userId, job_type: jobType, rate_card: rateCard, accrues }: BillableRow,
+  billable: BillableRow,
   attempts: MeteredAttempt[],
-  storedBytes: number,
+  rowsRead: number | null,
+  made: Made,
 ): Promise<void> {
-  const metrics = metricsOf(attempts, storedBytes);
+  const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
+  const metrics = metricsOf(attempts, made.storedBytes);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
   const bill = priceJob(
     jobType,
     portionsOf({ metrics, gpu_tokens: gpuTokens, attempts }),
     rateCard,
   );
-  const record = { userId, jobType, metrics, bill, rateCard, gpuTokens, attempts, accrues };
+  const details = describeWork(billable, metrics, rowsRead, made.rows);
+  const record = {
+    userId,
+    jobType,
+    metrics,
+    bill,
+    rateCard,
+    gpuTokens,
+    attempts,
+    details,
+    accrues,
+  };
   const used = usageOfLine({ metrics, attempts });
   await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
+}
+
+/** By the attempt that ended the job: what earlier ones did was done again, or is in its numbers. */
+function describeWork(
+  { job_type: type, payload, attempts }: BillableRow,
+  { input_tokens: read, output_tokens: written }: Metrics,
+  rowsRead: number | null,
+  rowsMade: number | null,
+): WorkDetails {
+  const last = attempts.at(-1);
+  if (!last) return {};
+  const { seconds, gpu_name: gpuName } = last;
+  const told = { metrics: last.metrics ?? {}, result: last.result ?? {} };
+  return detailsOf({
+    type,
+    payload,
+    ...told,
+    tokens: read + written,
+    seconds,
+    gpuName,
+    rowsRead,
+    rowsMade,
+  });
 }

@@ -1,7 +1,7 @@
 import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
 import { NO_USAGE } from "../core/billing/usage";
 import type { JobEnd } from "../core/job-workflow";
-import { describeArtifact, type ManifestFacts } from "../core/manifest";
+import { describeArtifact, type ManifestFacts, type MeasuredTable } from "../core/manifest";
 import type { Manifest } from "../core/manifest-schema";
 import { sourceIdsOf } from "../core/references";
 import type { Context } from "../infra/context";
@@ -45,11 +45,15 @@ export function createFinalActivities(ctx: Context) {
       if (facts.status === "completed") return { status: "completed" };
       const prefix = artifactPrefix(facts.job_type, facts.storage_id);
       const { metrics } = ctx;
-      const gather = whileAlive((signal) => gatherFiles(ctx, facts, prefix, signal));
-      const files = await metrics.finishing("files", gather);
+      const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
+      const { files, table } = await metrics.finishing("files", gathering);
       const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      const bill = await metrics.finishing("bill", billJob(ctx, input, sizeBytes));
-      const describing = whileAlive((signal) => describe(ctx, facts, bill, prefix, files, signal));
+      const rows = table?.isRead ? table.numRows : null;
+      const bill = await metrics.finishing(
+        "bill",
+        billJob(ctx, input, { storedBytes: sizeBytes, rows }),
+      );
+      const describing = describe(ctx, facts, bill, files, table);
       const manifest = await metrics.finishing("manifest", describing);
       const stored = Promise.all([
         putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
@@ -89,7 +93,7 @@ async function finishPlacement(
 ): Promise<JobEnd> {
   const { job_id: jobId } = job;
   const { attempt } = input;
-  await fileRecord(ctx, await billJob(ctx, input, 0));
+  await fileRecord(ctx, await billJob(ctx, input));
   const made = { jobId, attempt, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
@@ -99,29 +103,30 @@ async function finishPlacement(
 }
 
 /** What the winning attempt has left in the artifact's own folder, measured. */
-async function gatherFiles(
+async function gather(
   ctx: Context,
   facts: CompletionFacts,
   prefix: string,
   signal: AbortSignal,
-): Promise<OutputFile[]> {
+): Promise<{ files: OutputFile[]; table: MeasuredTable | null }> {
   const uploaded = await listUploaded(ctx, facts);
   const minted = facts.output_ids[ARTIFACT_FORMS[facts.job_type].idField];
   if (minted !== undefined) {
     await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);
   }
-  return await measureFiles(ctx.store, uploaded, prefix, signal);
+  const files = await measureFiles(ctx.store, uploaded, prefix, signal);
+  const isDataset = ARTIFACT_FORMS[facts.job_type].type === "dataset";
+  const stored = { tenant: facts.user_id, prefix, files };
+  return { files, table: isDataset ? await measureArtifact(ctx.tables, stored, signal) : null };
 }
 
 async function describe(
   ctx: Context,
   facts: CompletionFacts,
   bill: BillingRow,
-  prefix: string,
   files: OutputFile[],
-  signal: AbortSignal,
+  table: MeasuredTable | null,
 ): Promise<Manifest> {
-  const isDataset = ARTIFACT_FORMS[facts.job_type].type === "dataset";
   const sources = sourceIdsOf(facts.payload, facts.params, ownStoreOf(ctx.config.store));
   return describeArtifact({
     artifactId: facts.artifact_id,
@@ -142,9 +147,7 @@ async function describe(
     sourceArtifacts: await findSources(ctx.pool, facts.user_id, sources),
     files: files.map(({ path, sizeBytes, sha256 }) => ({ path, size_bytes: sizeBytes, sha256 })),
     pipeline: await placeInPipeline(ctx, facts),
-    table: isDataset
-      ? await measureArtifact(ctx.tables, { tenant: facts.user_id, prefix, files }, signal)
-      : null,
+    table,
   });
 }
 

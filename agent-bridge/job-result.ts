@@ -172,7 +172,7 @@ const usageOf = (given: JobResult): ReportedUsage =>
  * @throws InvalidRequest for a completed one.
  */
 function refuseAbsurdBill(usage: ReportedUsage, given: JobResult, job: JobRow): ReportedUsage {
-  const counted = { ...usage, gpu_hours: 0, deployment_lifetime_days: 0 };
+  const counted = { ...NO_USAGE, ...usage, gpu_hours: 0, deployment_lifetime_days: 0 };
   const bill = priceJob(job.job_type, [{ usage: counted, gpu_tokens: [] }], job.rate_card);
   if (Number(bill.totalCostUsd) <= MAX_BILL_USD) return usage;
   if (given.status === "failed") return { ...NO_USAGE, gpu_hours: usage.gpu_hours };

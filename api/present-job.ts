@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ARTIFACT_FORMS } from "../core/artifacts";
+import { NO_USAGE } from "../core/billing/usage";
 import { JOB_TYPES } from "../core/job-types";
 import { PENDING_CODES, type PendingReason } from "../core/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
@@ -162,7 +163,7 @@ export function presentAttempt(attempt: AttemptRow): z.infer<typeof attemptSchem
     ended_at: attempt.ended_at?.toISOString() ?? null,
     outcome: attempt.outcome,
     error: attempt.error,
-    usage: attempt.usage ? { ...attempt.usage } : null,
+    usage: attempt.usage ? { ...NO_USAGE, ...attempt.usage } : null,
     gpu_hours_measured: attempt.gpu_hours_measured,
   };
 }

@@ -30,8 +30,8 @@ const SMALL_JOB = { tokens: 100_000_000, rows: 100_000 } as const;
 /** Of one row that is written or improved, with every try and every check that it takes. */
 const TOKENS_PER_ROW = 1_000_000;
 
-/** Types whose bound depends on the rows that they read. */
-export const readsRows = (type: JobType): boolean => type === "audit" || type === "distill";
+/** Types whose bill or record depends on the rows that they read. */
+export const readsRows = (type: JobType): boolean => type !== "generate" && type !== "deploy";
 
 /** By the payload and the dataset where these tell, else by the time. */
 export function boundsOf({ type, payload, rows, seconds }: Evidence): UsageBounds {

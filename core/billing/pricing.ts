@@ -125,6 +125,10 @@ function unitCosts(type: JobType, card: RateCard, gpu: readonly string[]): Bill[
   if (card.basis === "metered") {
     return {
       ...shared,
+      // spec.md 2.5 names them of every record; what this card charges is in the others.
+      generation_per_1m_tokens: "0",
+      audit_per_1k_rows: "0",
+      eval_per_100_samples: "0",
       input_per_1m_tokens: card.inputPer1mTokens,
       output_per_1m_tokens: card.outputPer1mTokens,
       storage_per_gb_month: card.storagePerGbMonth,

@@ -2,7 +2,10 @@ import { Decimal } from "decimal.js";
 import { priceJob } from "./pricing";
 import { metricsOf, portionsOf, type StoredBillingRecord } from "./record";
 
-type Compared = Omit<StoredBillingRecord, "created_at" | "user_id" | "state" | "days_so_far">;
+type Compared = Omit<
+  StoredBillingRecord,
+  "created_at" | "user_id" | "details" | "state" | "days_so_far"
+>;
 
 /**
  * Computes a record again from what it keeps: its attempts, its metrics and its rate card.

@@ -1,5 +1,6 @@
 import type { JobType } from "../job-types";
 import { withDays } from "./accrual";
+import type { WorkDetails } from "./details";
 import type { MeteredAttempt } from "./metering";
 import { type Bill, type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
@@ -25,6 +26,8 @@ export interface StoredBillingRecord {
   /** Empty on records of before attempts were kept. */
   attempts: MeteredAttempt[];
   formula: string;
+  /** Empty on records of before they were kept, so that these are shown as their files have them. */
+  details: WorkDetails;
   state: "accruing" | "final";
   created_at: Date;
   /** Of a live deployment: the days so far. */
@@ -78,7 +81,7 @@ export function presentBillingRecord(row: StoredBillingRecord): Record<string, u
     job_id: row.job_id,
     user_id: row.user_id,
     job_type: row.job_type,
-    metrics: row.metrics,
+    metrics: { ...row.metrics, ...row.details },
     unit_costs: numbers(row.unit_costs),
     cost_breakdown: numbers(row.cost_breakdown),
     total_cost_usd: row.total_cost_usd,

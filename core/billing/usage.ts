@@ -11,8 +11,12 @@ export interface Usage {
   deployment_lifetime_days: number;
 }
 
-/** What a worker says that an attempt used. Null: it says nothing of GPU time. */
-export type ReportedUsage = Omit<Usage, "gpu_hours"> & { gpu_hours: number | null };
+/** What the control plane counts itself, where a worker says nothing. */
+export type Countable = "rows_processed" | "samples_evaluated";
+
+/** What a worker says that an attempt used. GPU time null, rows or samples absent: it says nothing of it. */
+export type ReportedUsage = Omit<Usage, "gpu_hours" | Countable> &
+  Partial<Pick<Usage, Countable>> & { gpu_hours: number | null };
 
 /** Beyond its bound a usage number is a fault, not a job; within, every bill fits its column. */
 const MAX_USAGE: Record<keyof Usage | "tokens_used", number> = {
@@ -39,7 +43,7 @@ export const NO_USAGE: Usage = {
 type Told = Record<string, unknown>;
 
 /**
- * Each usage number, from `metrics`, else from `result`, else 0 (contract.md, job_result). Tokens that were
+ * Each usage number, from `metrics`, else from `result` (contract.md, job_result). Tokens that were
  * generated are output; of tokens that were used, the rest was input, unless the worker tells them apart.
  *
  * @throws InvalidRequest that names a number which is none, or not finite, negative or absurd.
@@ -62,11 +66,15 @@ export function readUsage(metrics: Told, result: Told): ReportedUsage {
     tokens_generated: generated ?? 0,
     input_tokens: read("input_tokens") ?? Math.max(0, used - output),
     output_tokens: output,
-    rows_processed: read("rows_processed") ?? 0,
-    samples_evaluated: read("samples_evaluated") ?? 0,
     deployment_lifetime_days: read("deployment_lifetime_days") ?? 0,
+    ...present("rows_processed", read("rows_processed")),
+    ...present("samples_evaluated", read("samples_evaluated")),
   };
 }
+
+/** Absent, not null: servers of before take what is absent for 0, and can't price a null. */
+const present = <K extends Countable>(field: K, value: number | null): Partial<Pick<Usage, K>> =>
+  (value === null ? {} : { [field]: value }) as Partial<Pick<Usage, K>>;
 
 function isUsage(field: keyof typeof MAX_USAGE, value: unknown): value is number {
   return typeof value === "number" && value >= 0 && value <= MAX_USAGE[field];

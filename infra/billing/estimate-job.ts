@@ -36,13 +36,14 @@ export async function estimateSubmission(
   });
 }
 
-/** Of the dataset that a job reads, where that is the tenant's own. */
+/** Of the dataset or benchmark that a job reads, where that is the tenant's own. */
 export async function findRows(
   { pool, config }: Pick<Context, "pool" | "config">,
   userId: string,
-  { dataset_id, dataset_uri }: Record<string, unknown>,
+  { dataset_id, dataset_uri, benchmark }: Record<string, unknown>,
 ): Promise<number | null> {
-  const ids = idsIn(referencesOf({ dataset_id, dataset_uri }, {}, ownStoreOf(config.store)));
+  const named = { dataset_id, dataset_uri, benchmark };
+  const ids = idsIn(referencesOf(named, {}, ownStoreOf(config.store)));
   const [dataset] = await findOwnArtifacts(pool, userId, ids);
   const facts = (dataset?.manifest ?? {}) as { num_rows?: unknown; verified?: unknown };
   // A number that only a worker has told bounds nothing.

@@ -1,4 +1,5 @@
 import type { MonthShare } from "../../core/billing/accrual";
+import type { WorkDetails } from "../../core/billing/details";
 import type { LineUsage } from "../../core/billing/line";
 import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
 import type { Bill } from "../../core/billing/pricing";
@@ -17,14 +18,22 @@ export interface BillingRow extends StoredBillingRecord {
 /** With what an accruing one has come to by now. */
 const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
 
+/** An attempt as it is billed, and what a record tells of it. */
+interface BillableAttempt extends AttemptFacts {
+  metrics: Record<string, unknown> | null;
+  result: Record<string, unknown> | null;
+  gpu_name: string;
+}
+
 /** Facts for a job's bill. */
 export interface BillableRow {
   user_id: string;
   job_type: JobType;
   payload: Record<string, unknown>;
+  params: Record<string, unknown>;
   rate_card: RateCard;
   /** Those that a worker had, up to the one that ended the job. */
-  attempts: AttemptFacts[];
+  attempts: BillableAttempt[];
   /** It places a deployment again, which has a bill of its own. */
   is_placement: boolean;
   /** A deployment is billed by it from now on; else all of it is known. */
@@ -40,13 +49,14 @@ export async function findBillable(
 ): Promise<BillableRow | undefined> {
   return await maybeOne<BillableRow>(
     db,
-    `select j.user_id, j.job_type, j.payload, j.rate_card, j.deployment_id is not null as is_placement,
+    `select j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
             j.job_type = 'deploy' and j.deployment_id is null and last.outcome = 'completed' as accrues,
             exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
             (select coalesce(jsonb_agg(jsonb_build_object(
                'attempt', a.attempt, 'outcome', a.outcome, 'worker_id', a.worker_id,
                'gpu_tokens', coalesce(a.gpu_tokens, w.gpu_tokens), 'usage', a.usage,
                'gpu_hours_measured', coalesce(a.gpu_hours_measured, 0),
+               'metrics', a.metrics, 'result', a.result, 'gpu_name', w.gpu_name,
                'seconds', greatest(0, extract(epoch from a.ended_at - a.started_at))) order by a.attempt), '[]')
              from attempts a join workers w on w.worker_id = a.worker_id
              where a.job_id = $1 and a.attempt <= $2 and a.started_at is not null
@@ -66,6 +76,7 @@ export interface NewRecord {
   rateCard: RateCard;
   gpuTokens: string[];
   attempts: MeteredAttempt[];
+  details: WorkDetails;
   accrues: boolean;
 }
 
@@ -85,8 +96,8 @@ export async function insertBillingRecord(
     `with record as (
        insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
                                     cost_breakdown, total_cost_usd, rate_card, gpu_tokens, formula,
-                                    state, created_at, attempts)
-       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, a.ended_at, $13
+                                    state, created_at, attempts, details)
+       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, a.ended_at, $13, $17
        from jobs j join attempts a using (job_id)
        where job_id = $1 and a.attempt = $4
          -- An operator may have ended a job whose work is done: it gets no bill any more.
@@ -114,6 +125,7 @@ export async function insertBillingRecord(
       used.gpuHours,
       used.tokens,
       used.unbilledGpuHours,
+      record.details,
     ],
   );
 }

@@ -180,7 +180,7 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
 }
 
 async function bill(jobId: string): Promise<void> {
-  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" }, 0);
+  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
 }
 
 /** The job that places it, if one is under way. */

@@ -150,7 +150,7 @@ test("a deployment counts against the cap at every moment between its submission
   await forge.stack.temporalWorker?.kill();
   await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
   // Its bill is written, and it is not active yet: as if its process had been killed in between.
-  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" }, 0);
+  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
   expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
   await forge.stack.startTemporalWorker();
   const ended = await untilEnded(user, jobId);

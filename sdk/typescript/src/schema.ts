@@ -769,8 +769,32 @@ export interface BillingRecord {
   job_id: string;
   user_id: string;
   job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
-  /** sums over the attempts that are billed */
-  metrics: Record<string, number>;
+  /** sums over the attempts that are billed; then, each where it is known, what was done */
+  metrics: {
+    gpu_hours: number;
+    gpu_hours_measured: number;
+    tokens_generated: number;
+    input_tokens: number;
+    output_tokens: number;
+    rows_processed: number;
+    samples_evaluated: number;
+    deployment_lifetime_days: number;
+    stored_gb: number;
+    /** `input_tokens` and `output_tokens` */
+    tokens_used?: number;
+    /** of the last attempt: as its worker says, else from its hand-out to its end */
+    duration_sec?: number;
+    /** generate, distill */
+    teacher_model?: string;
+    /** distill; as counted, where its table could be read */
+    num_pairs?: number;
+    /** train */
+    gpu_type?: string;
+    /** train */
+    num_steps?: number;
+    /** train: rows */
+    dataset_size?: number;
+  };
   /** USD */
   unit_costs: Record<string, number>;
   /** USD */
@@ -782,7 +806,7 @@ export interface BillingRecord {
   rate_card_version: number;
   /** how the total came about, with the numbers */
   formula: string;
-  /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
+  /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `rows_not_reported`, `samples_not_reported`: what the control plane counted is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
   flags: string[];
   attempts: Array<{
     attempt: number;
@@ -793,7 +817,7 @@ export interface BillingRecord {
     gpu_hours: number;
     gpu_hours_measured: number;
     gpu_hours_reported: number | null;
-    /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
+    /** `gpu_hours_over_measured`: the worker reported more than was measured, which is billed; `gpu_hours_not_reported`: what was measured is billed; `rows_not_reported`, `samples_not_reported`: what the control plane counted is billed; `usage_over_plausible`: tokens, rows or samples are billed up to what the job's payload, dataset and time make plausible */
     flags: string[];
     /** numbers that were cut, as the worker told them */
     reported?: Record<string, number>;
