@@ -1,16 +1,21 @@
+import { artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
 import type {
   DeploymentLook,
   DeploymentWorkflowInput,
   PlacementJob,
 } from "../core/deployment-workflow";
+import { describeStopped } from "../core/manifest";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
-import { findDeployment, markStopped } from "../infra/database/deployments";
+import { findDeploymentManifest, replaceManifest } from "../infra/database/artifacts";
+import { type DeploymentRow, findDeployment, markStopped } from "../infra/database/deployments";
 import { findJob } from "../infra/database/jobs";
 import { listNeedlessJobs } from "../infra/database/placement-jobs";
+import { listPlacements } from "../infra/database/placements";
 import { cancelJob } from "../infra/fleet/cancel-job";
 import { placeDeployment } from "../infra/fleet/place-deployment";
 import { stopDeployment } from "../infra/fleet/stop-deployment";
+import { putJson } from "../infra/store/object-store";
 import { fileRecord, requireRecord } from "./billing";
 import { gone } from "./context";
 
@@ -23,7 +28,10 @@ export function createDeploymentActivities(ctx: Context) {
     async lookAfterDeployment({ deploymentId }: DeploymentWorkflowInput): Promise<DeploymentLook> {
       const deployment = await findDeployment(ctx.pool, deploymentId);
       if (!deployment) throw gone(`deployment ${deploymentId}`);
-      if (deployment.status === "stopped") return { isOver: true };
+      if (deployment.status === "stopped") {
+        await fileStopped(ctx, deployment);
+        return { isOver: true };
+      }
       for (const jobId of await listNeedlessJobs(ctx.pool, deploymentId)) {
         await cancelJob(ctx, jobId, null);
       }
@@ -31,7 +39,9 @@ export function createDeploymentActivities(ctx: Context) {
       // The stop has closed it: in place of the open one.
       await fileRecord(ctx, await requireRecord(ctx, deployment.job_id));
       const isOver = await markStopped(ctx.pool, deploymentId);
-      if (isOver) ctx.logger.info({ deployment_id: deploymentId }, "deployment has ended");
+      if (!isOver) return { isOver };
+      await fileStopped(ctx, deployment);
+      ctx.logger.info({ deployment_id: deploymentId }, "deployment has ended");
       return { isOver };
     },
 
@@ -47,4 +57,22 @@ export function createDeploymentActivities(ctx: Context) {
       if (!isFinal(job.status)) throw new Error(`${jobId} has not ended yet`);
     },
   };
+}
+
+/** The last manifest of a deployment that has stopped: the file, then the row, which says that both are done. */
+async function fileStopped(
+  ctx: Context,
+  { deployment_id: deploymentId, job_id: jobId }: DeploymentRow,
+): Promise<void> {
+  const manifest = await findDeploymentManifest(ctx.pool, deploymentId);
+  if (!manifest || manifest.status === "stopped") return;
+  const placements = await listPlacements(ctx.pool, [deploymentId]);
+  const { total_cost_usd: costUsd, metrics } = await requireRecord(ctx, jobId);
+  const stopped = describeStopped(manifest, {
+    inferenceUrl: placements.findLast(({ inference_url: url }) => url)?.inference_url ?? null,
+    costUsd,
+    days: metrics.deployment_lifetime_days,
+  });
+  await putJson(ctx.store, `${artifactPrefix("deploy", deploymentId)}${MANIFEST_FILE}`, stopped);
+  await replaceManifest(ctx.pool, deploymentId, stopped);
 }

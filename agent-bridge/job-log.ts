@@ -1,7 +1,9 @@
 import { z } from "zod";
+import { storeUri } from "../core/artifacts";
 import { logKey } from "../core/attempt-files";
 import { ForgeError, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
+import { noteLog } from "../infra/database/leases";
 import { type Route, route } from "../infra/http/route";
 import { readSentRange, sentBytes } from "../infra/http/sent-body";
 import type { ByteRange } from "../infra/store/object-store";
@@ -38,7 +40,8 @@ export function jobLogRoute(ctx: Context): Route {
     refusals: { ...LEASE_REFUSALS, 413: ["log_too_large"], 416: ["range_not_satisfiable"] },
     async handle(call) {
       const { request, reply, headers } = call;
-      const { job_id: jobId, attempt, cancelled } = await requireLease(ctx, call);
+      const lease = await requireLease(ctx, call);
+      const { job_id: jobId, attempt, cancelled } = lease;
       const range = requireRange(headers["Content-Range"]);
       const key = logKey(jobId, attempt);
       const length = (await ctx.store.sizeOf(key)) ?? 0;
@@ -54,6 +57,7 @@ export function jobLogRoute(ctx: Context): Route {
       ctx.parking.park(request, call.principal, reply);
       const sent = { length: range.end + 1 - range.start, skipped: length - range.start };
       await ctx.store.append(key, length, sentBytes(request, sent));
+      if (lease.logs_uri === null) await noteLog(ctx.pool, lease, storeUri(key));
       return { length: Math.max(length, range.end + 1), cancelled };
     },
   });

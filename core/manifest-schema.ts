@@ -93,12 +93,20 @@ const checkpoint = z
   })
   .meta({ id: "CheckpointManifest" });
 
+/** Of what is evaluated or served, as are `base_model` and `dataset_used`. */
+const ofItsCheckpoint = z
+  .int()
+  .min(0)
+  .nullish()
+  .describe("of its checkpoint, where that is registered");
+
 const evaluation = z
   .object({
     artifact_type: z.literal("eval"),
     ...generic,
     eval_id: z.string(),
     checkpoint_id: z.string().nullable(),
+    training_steps: ofItsCheckpoint,
     datasets: z.array(z.string()),
     scores: z
       .object({
@@ -117,8 +125,9 @@ const deployment = z
     ...generic,
     deployment_id: z.string(),
     checkpoint_id: z.string().nullable(),
-    inference_url: z.string().nullable(),
-    status: z.string().describe("active, stopping or stopped"),
+    training_steps: ofItsCheckpoint,
+    inference_url: z.string().nullable().describe("of a stopped one, the last"),
+    status: z.string().describe("active or stopped"),
     scaling: z.object({ min_replicas: z.int().min(0), max_replicas: z.int().min(0) }),
   })
   .meta({ id: "DeploymentManifest" });
@@ -131,5 +140,6 @@ export const manifestSchema = z
   .meta({ id: "Manifest", description: "what the artifact is, and where it came from" });
 
 export type Manifest = z.infer<typeof manifestSchema>;
+export type DeploymentManifest = z.infer<typeof deployment>;
 export type ManifestFile = z.infer<typeof manifestFileSchema>;
 export type Contradiction = z.infer<typeof contradiction>;

@@ -2,7 +2,13 @@ import { z } from "zod";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "./artifacts";
 import { Claims } from "./claims";
 import type { JobType } from "./job-types";
-import { type Manifest, type ManifestFile, manifestSchema, QUALITY } from "./manifest-schema";
+import {
+  type DeploymentManifest,
+  type Manifest,
+  type ManifestFile,
+  manifestSchema,
+  QUALITY,
+} from "./manifest-schema";
 
 export type { Manifest } from "./manifest-schema";
 
@@ -19,6 +25,14 @@ export interface MeasuredTable {
   unreadable: { path: string; why: string }[];
   /** False: none of its files could be read, so that nothing is known of it. */
   isRead: boolean;
+}
+
+/** An artifact that a job was made from. */
+export interface SourceArtifact {
+  artifactId: string;
+  isDataset: boolean;
+  /** Of a checkpoint. */
+  manifest: Extract<Manifest, { artifact_type: "checkpoint" }> | null;
 }
 
 /** Everything a manifest is made of; the same facts always give the same manifest. */
@@ -41,7 +55,7 @@ export interface ManifestFacts {
   notes: string | null;
   costUsd: number;
   /** Artifacts of the tenant that the job named. */
-  sourceArtifacts: { artifactId: string; isDataset: boolean }[];
+  sourceArtifacts: SourceArtifact[];
   files: ManifestFile[];
   /** Null: it is no pipeline's step. */
   pipeline: NonNullable<Manifest["pipeline"]> | null;
@@ -90,8 +104,14 @@ function buildManifest(facts: ManifestFacts): Manifest {
     source_jobs: [facts.jobId],
     source_artifacts: facts.sourceArtifacts.map(({ artifactId }) => artifactId),
     job_params: { ...payload, ...facts.params },
-    base_model: text(payload.model) ?? text(payload.student_model) ?? null,
-    dataset_used: text(payload.dataset_id) ?? text(payload.dataset_uri) ?? null,
+    base_model:
+      text(payload.model) ?? text(payload.student_model) ?? checkpointOf(facts)?.base_model ?? null,
+    dataset_used:
+      text(payload.dataset_id) ??
+      text(payload.dataset_uri) ??
+      text(payload.benchmark) ??
+      checkpointOf(facts)?.dataset_used ??
+      null,
     git_commit: claims.take("git_commit", z.string()),
     metrics: { ...numbersOf(result.scores), ...numbersOf(facts.metrics) },
     cost_estimate_usd: facts.costUsd,
@@ -190,6 +210,7 @@ function typeFields(facts: ManifestFacts, claims: Claims) {
         artifact_type: "eval" as const,
         eval_id: artifactId,
         checkpoint_id: text(payload.checkpoint_id) ?? null,
+        training_steps: checkpointOf(facts)?.training_steps ?? null,
         datasets:
           claims.take("datasets", z.array(z.string())) ?? [payload.benchmark].filter(isText),
         scores: claims.entries("scores", () => z.number()),
@@ -199,11 +220,32 @@ function typeFields(facts: ManifestFacts, claims: Claims) {
         artifact_type: "deployment" as const,
         deployment_id: artifactId,
         checkpoint_id: text(payload.checkpoint_id) ?? null,
+        training_steps: checkpointOf(facts)?.training_steps ?? null,
         inference_url: claims.take("inference_url", z.string()),
         status: "active",
         scaling: scalingOf(payload),
       };
   }
+}
+
+/** The registered checkpoint that a job evaluates or serves. */
+const checkpointOf = ({ jobType, sourceArtifacts }: ManifestFacts): SourceArtifact["manifest"] =>
+  jobType === "evaluate" || jobType === "deploy"
+    ? (sourceArtifacts.find(({ manifest }) => manifest)?.manifest ?? null)
+    : null;
+
+/** A deployment's manifest once it has stopped: where it was served last, and what all of it cost. */
+export function describeStopped(
+  manifest: DeploymentManifest,
+  served: { inferenceUrl: string | null; costUsd: number; days: number },
+): DeploymentManifest {
+  return {
+    ...manifest,
+    status: "stopped",
+    inference_url: served.inferenceUrl ?? manifest.inference_url,
+    cost_estimate_usd: served.costUsd,
+    metrics: { ...manifest.metrics, deployment_lifetime_days: served.days },
+  };
 }
 
 /** As the job asks for it; what it has later, the deployment tells. */

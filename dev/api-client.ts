@@ -7,6 +7,7 @@ export interface Job {
   progress: number | null;
   result: Record<string, unknown> | null;
   error: string | null;
+  logs_uri: string | null;
   error_code: string | null;
   completed_at: string | null;
 }

@@ -206,7 +206,11 @@ install_locked() {
 # The key comes by standard input, and is in no process list and no log.
 step_agent() {
   IFS= read -r key || fail "no key came"
-  { cat environment && printf 'SERVICE_API_KEY="%s"\n' "$key"; } >agent.env.part
+  {
+    cat environment
+    printf 'FORGE_GIT_COMMIT="%s"\n' "$(git -C repository rev-parse HEAD)"
+    printf 'SERVICE_API_KEY="%s"\n' "$key"
+  } >agent.env.part
   mv agent.env.part agent.env
   if $is_service; then
     start_service

@@ -1,7 +1,8 @@
 import type { ArtifactType } from "../../core/artifacts";
-import type { Manifest } from "../../core/manifest-schema";
+import type { SourceArtifact } from "../../core/manifest";
+import type { DeploymentManifest, Manifest } from "../../core/manifest-schema";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
-import { all, execute, type Queryable } from "./pool";
+import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 export interface ArtifactRow {
@@ -151,15 +152,41 @@ export async function listJobArtifacts(
   );
 }
 
+export async function findDeploymentManifest(
+  db: Queryable,
+  storageId: string,
+): Promise<DeploymentManifest | undefined> {
+  const row = await maybeOne<{ manifest: DeploymentManifest }>(
+    db,
+    "select manifest from artifacts where artifact_id = $1 and deleted_at is null",
+    [storageId],
+  );
+  return row?.manifest;
+}
+
+/** In place of the one that it was registered with. */
+export async function replaceManifest(
+  db: Queryable,
+  storageId: string,
+  manifest: Manifest,
+): Promise<void> {
+  await execute(
+    db,
+    "update artifacts set manifest = $2 where artifact_id = $1 and deleted_at is null",
+    [storageId, manifest],
+  );
+}
+
 /** Of these ids, those that are this tenant's artifacts or were, in their order: what something was made from. */
 export async function findSources(
   db: Queryable,
   userId: string,
   ids: string[],
-): Promise<{ artifactId: string; isDataset: boolean }[]> {
-  return await all(
+): Promise<SourceArtifact[]> {
+  return await all<SourceArtifact & Record<string, unknown>>(
     db,
-    `select artifact_id as "artifactId", artifact_type = 'dataset' as "isDataset"
+    `select artifact_id as "artifactId", artifact_type = 'dataset' as "isDataset",
+            case when artifact_type = 'checkpoint' then (array_agg(manifest))[1] end as manifest
      from unnest($2::text[]) with ordinality as named (id, place)
      join ${ARTIFACTS} a on a.artifact_id = named.id or a.storage_id = named.id
      where user_id = $1 and registered_at is not null

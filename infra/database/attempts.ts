@@ -207,7 +207,7 @@ export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boo
     `with ended as (
        update attempts set state = 'ended', ended_at = ${END}, outcome = $3, retryable = $4,
               error = $5, error_code = $6, result = $7, metrics = $8, usage = $9,
-              artifacts_uri = $10, logs_uri = $11, result_digest = $12,
+              artifacts_uri = $10, logs_uri = coalesce($11, logs_uri), result_digest = $12,
               gpu_hours_measured = ${GPU_HOURS}
        where job_id = $1 and attempt = $2 and state <> 'ended'
        returning job_id, attempt)

@@ -72,7 +72,7 @@ export async function completeJob(
     `with completed as (
        update jobs j set status = 'completed', completed_at = now(), progress = 1,
               result = a.result, worker_id = a.worker_id, artifacts_uri = a.artifacts_uri,
-              logs_uri = a.logs_uri
+              logs_uri = coalesce(a.logs_uri, j.logs_uri)
        from attempts a
        where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
          and j.status = any('{pending,assigned,running}')
@@ -113,7 +113,7 @@ export async function completePlacementJob(
     db,
     `with completed as (
        update jobs j set status = 'completed', completed_at = now(), progress = 1,
-              result = a.result, worker_id = a.worker_id, artifacts_uri = null, logs_uri = a.logs_uri
+              result = a.result, worker_id = a.worker_id, artifacts_uri = null, logs_uri = coalesce(a.logs_uri, j.logs_uri)
        from attempts a
        where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.outcome = 'completed'
          and j.status = any('{pending,assigned,running}')

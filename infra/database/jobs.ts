@@ -209,7 +209,7 @@ export async function failJob(
     db,
     `update jobs j set status = 'failed', completed_at = now(), error_code = $3,
             error = coalesce($4, a.error),
-            worker_id = a.worker_id, logs_uri = a.logs_uri
+            worker_id = a.worker_id, logs_uri = coalesce(a.logs_uri, j.logs_uri)
      from attempts a
      where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2
        and j.status = any('{pending,provisioning_worker,assigned,running}')`,

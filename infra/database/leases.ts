@@ -5,6 +5,8 @@ import type { WorkerCall } from "./workers";
 /** A running attempt in the hands of its worker, with what its job names. */
 export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
+  /** Where its log is; null as long as none is stored. */
+  logs_uri: string | null;
   /** Its job is to end: the worker should stop. */
   cancelled: boolean;
 }
@@ -45,7 +47,7 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
             (select jsonb_build_object(
                'job_id', j.job_id, 'user_id', j.user_id, 'attempt', a.attempt,
                'job_type', j.job_type, 'payload', j.payload, 'params', j.params,
-               'output_ids', a.output_ids, 'deployment_id', j.deployment_id, 'checkpoint', a.checkpoint,
+               'output_ids', a.output_ids, 'deployment_id', j.deployment_id, 'checkpoint', a.checkpoint, 'logs_uri', a.logs_uri,
                'cancelled', a.cancel_by is not null)
              from attempts a join jobs j using (job_id)
              where a.job_id = $1 and a.attempt = $3 and a.worker_id = $2 and a.state = 'running'
@@ -54,6 +56,27 @@ export async function findLease(db: Queryable, claim: LeaseClaim): Promise<Claim
   );
   if (!row) throw new Error("a select without from returned no row");
   return row;
+}
+
+/** Notes where the log of an attempt is, which is its job's while it runs. */
+export async function noteLog(
+  db: Queryable,
+  { job_id: jobId, attempt }: Pick<Lease, "job_id" | "attempt">,
+  uri: string,
+): Promise<void> {
+  // The job first: the attempt says that both are done.
+  await execute(
+    db,
+    `update jobs j set logs_uri = $3 from attempts a
+     where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.state = 'running'
+       and j.status = 'running'`,
+    [jobId, attempt, uri],
+  );
+  await execute(
+    db,
+    `update attempts set logs_uri = $3 where job_id = $1 and attempt = $2 and state = 'running'`,
+    [jobId, attempt, uri],
+  );
 }
 
 /** Notes an attempt's newest checkpoint; false when the attempt has ended meanwhile. */

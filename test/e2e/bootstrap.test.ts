@@ -157,6 +157,7 @@ describe("the story of one machine", () => {
     const environment = machine.read("agent.env");
     const key = /SERVICE_API_KEY="(forge_worker_[^"]+)"/.exec(environment)?.[1] ?? "";
     expect(key).not.toBe("");
+    expect(environment).toMatch(/^FORGE_GIT_COMMIT="[0-9a-f]{40}"$/m);
     const handle = machine.forge.ctx.temporal.workflow.getHandle(bootstrapWorkflowId(machine.id));
     const history = await inspectHistory("bootstrap", handle);
     const privateKey = readFileSync(machine.keyFile, "utf8").split("\n")[1] ?? "";

@@ -24,6 +24,8 @@ const TEACHER = "builtin:sums";
 const ROWS = 3_000;
 const EPOCHS = 8;
 const LR = 0.004;
+const isInGit =
+  spawnSync("git", ["ls-files", "--error-unmatch", "compute/pyproject.toml"]).status === 0;
 /** What the trained model must be better by, in exact answers to questions that it never saw. */
 const MARGIN = 0.5;
 const MAX_TRAINING_S = 90;
@@ -235,6 +237,8 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
     expect([id, faultsOfManifest(manifest)]).toEqual([id, []]);
     expect([id, manifest.contradictions]).toEqual([id, []]);
     expect(manifest.verified).toBe(true);
+    // The handlers' code is the checkout's, unless that is none of git's.
+    expect(String(manifest.git_commit)).toMatch(isInGit ? /^[0-9a-f]{40}(-dirty)?$/ : /^null$/);
     for (const file of manifest.files) {
       const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);
       expect([file.path, sha256(bytes)]).toEqual([file.path, file.sha256]);

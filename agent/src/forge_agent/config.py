@@ -78,6 +78,7 @@ class AgentConfig:
     deploy_start_timeout_s: float = 600.0
     slot_users: str = "auto"
     slot_user_base: int = 61_000
+    git_commit: str | None = None
     handlers: Mapping[str, HandlerConfig] = field(default_factory=dict)
     teachers: Mapping[str, Teacher] = field(default_factory=dict)
     s3: S3Config | None = None

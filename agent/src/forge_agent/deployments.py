@@ -74,6 +74,7 @@ class Deployments:
         inputs: Mapping[str, Path],
         log: LogFile,
         storage: Storage,
+        git_commit: str | None,
     ) -> Outcome:
         """Starts the server of a deploy job, and returns when it is healthy."""
         deployment = self._deployment(self.folder_for(lease))
@@ -82,7 +83,7 @@ class Deployments:
         deployment.prepare(host, port, lease.job.get("serving_token"))
         folder = deployment.run_folder
         remove_tree(folder.path)  # an earlier try's, perhaps with its links
-        folder.describe(lease, inputs, None, {})
+        folder.describe(lease, inputs, None, {}, git_commit)
         deployment.job_log = log
         with self._lock:
             self._served[deployment.id] = deployment

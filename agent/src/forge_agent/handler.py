@@ -30,6 +30,12 @@ class Outcome:
     result: dict[str, Any]
     metrics: dict[str, Any]
 
+    def made_by(self, commit: str | None) -> "Outcome":
+        """With the commit that made it, unless the handler names one itself."""
+        if commit is None or "git_commit" in self.result:
+            return self
+        return Outcome({**self.result, "git_commit": commit}, self.metrics)
+
 
 def start_handler(
     config: HandlerConfig,

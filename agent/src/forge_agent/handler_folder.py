@@ -86,6 +86,7 @@ class HandlerFolder:
         inputs: Mapping[str, Path],
         resume_from: Path | None,
         teachers: Mapping[str, Mapping[str, str]],
+        git_commit: str | None = None,
     ) -> None:
         """Writes the job file: what the handler knows of its job (docs/agent.md)."""
         job = lease.job
@@ -98,6 +99,7 @@ class HandlerFolder:
             "checkpoint_dir": str(self.checkpoints),
             "resume_from": None if resume_from is None else str(resume_from),
             "teachers": teachers,
+            "git_commit": git_commit,
         }
         self.job_file.write_text(json.dumps(content, indent=2))
 

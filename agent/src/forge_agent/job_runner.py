@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from .checkpoints import CheckpointSender, take_newest
-from .config import AgentConfig
+from .config import AgentConfig, HandlerConfig
 from .container import remove_container
 from .control_plane import ControlPlane, Refused, StaleAttempt
 from .deployments import Deployments
+from .git_commit import commit_of
 from .gpu import Gpus
 from .handler import Outcome, read_outcome, start_handler
 from .handler_failed import HandlerFailed
@@ -175,12 +176,15 @@ class JobRunner:
         for tried in range(1, tries + 1):
             here = HandlerFolder(folder / f"try-{tried}")
             try:
+                config = handler_for(self._config, lease.job_type)
+                commit = commit_of(config, self._config.git_commit)
                 if lease.job_type == "deploy":
-                    return self._deployments.deploy(lease, inputs, log, storage)
-                here.describe(lease, inputs, resume_from, self._teachers(lease))
-                outcome = self._run_handler(lease, here, log)
-                here.upload(storage, log)
-                return outcome
+                    outcome = self._deployments.deploy(lease, inputs, log, storage, commit)
+                else:
+                    here.describe(lease, inputs, resume_from, self._teachers(lease), commit)
+                    outcome = self._run_handler(config, lease, here, log)
+                    here.upload(storage, log)
+                return outcome.made_by(commit)
             except HandlerFailed as error:
                 kind = "transient" if error.transient else "fatal"
                 logger.warning("job %s failed (%s): %s", lease.job_id, kind, error)
@@ -196,9 +200,10 @@ class JobRunner:
                 lease.sleep(min(0.5 * 2**tried, _MAX_BACKOFF_S))
         raise AssertionError("unreachable: the last try returns or raises")
 
-    def _run_handler(self, lease: Lease, here: HandlerFolder, log: LogFile) -> Outcome:
+    def _run_handler(
+        self, config: HandlerConfig, lease: Lease, here: HandlerFolder, log: LogFile
+    ) -> Outcome:
         lease.require()
-        config = handler_for(self._config, lease.job_type)
         reports = self._reports = Reports(here.progress_file)
         name = f"forge-{lease.claim.worker_id}-{lease.job_id}-{lease.attempt}"
         leashed = start_handler(config, here, self._env, name, self._run_as.user_for(config))

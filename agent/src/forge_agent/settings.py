@@ -147,6 +147,8 @@ SETTINGS = (
             "as root: users of their own for jobs; auto (where they can run them), true or false"),
     Setting("slot_user_base", "SLOT_USER_BASE", _user_id,
             "the first of these users' ids, two for each slot (61000)"),
+    Setting("git_commit", "FORGE_GIT_COMMIT", _text,
+            "commit of the reference handlers, where they run from no git checkout"),
     Setting("teacher_base_url", "TEACHER_BASE_URL", _url,
             "OpenAI-compatible endpoint for any teacher's name; its key in TEACHER_API_KEY"),
     Setting("s3_access_key_id", "S3_ACCESS_KEY_ID", _secret, "a bucket of its own for artifacts"),

@@ -306,6 +306,8 @@ export interface EvalManifest {
   }>;
   eval_id: string;
   checkpoint_id: string | null;
+  /** of its checkpoint, where that is registered */
+  training_steps?: number | null;
   datasets: string[];
   scores: {
     overall?: number;
@@ -368,8 +370,11 @@ export interface DeploymentManifest {
   }>;
   deployment_id: string;
   checkpoint_id: string | null;
+  /** of its checkpoint, where that is registered */
+  training_steps?: number | null;
+  /** of a stopped one, the last */
   inference_url: string | null;
-  /** active, stopping or stopped */
+  /** active or stopped */
   status: string;
   scaling: {
     min_replicas: number;

@@ -1,0 +1,58 @@
+"""Which commit of which code does a job's work."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+from .config import HandlerConfig
+
+_TIMEOUT_S = 10
+# What a checkout's own settings may have git start, or write.
+_GIT = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false")
+
+
+def commit_of(handler: HandlerConfig, of_reference: str | None) -> str | None:
+    """The commit of the git checkout that the handler's program lies in, `-dirty` if files differ.
+
+    None where it lies in none, or in a container's image. `of_reference` is what the agent was
+    told of the reference handlers, for they may be installed elsewhere.
+    """
+    if handler.image:
+        return None
+    for program in _programs(handler.command):
+        if commit := _commit_of_file(program):
+            return commit
+    return of_reference if _is_reference(handler.command) else None
+
+
+def _is_reference(command: tuple[str, ...]) -> bool:
+    return command[:3] == (sys.executable, "-m", "forge_compute")
+
+
+def _programs(command: tuple[str, ...]) -> list[Path]:
+    if _is_reference(command):
+        found = importlib.util.find_spec("forge_compute")
+        return [Path(found.origin)] if found and found.origin else []
+    return [Path(word) for word in command if Path(word).is_absolute() and Path(word).is_file()]
+
+
+def _commit_of_file(path: Path) -> str | None:
+    # A file beside those of a checkout, such as a virtual environment's, is not of its commit.
+    if _git(path.parent, "ls-files", "--error-unmatch", "--", path.name) is None:
+        return None
+    return _git(path.parent, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    try:
+        told = subprocess.run(
+            [*_GIT, "-C", str(folder), *arguments],
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return told.stdout.decode(errors="replace").strip() or None if told.returncode == 0 else None
