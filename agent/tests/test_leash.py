@@ -160,6 +160,25 @@ def test_nothing_outlives_a_kill_of(victim: str, tmp_path: Path) -> None:
         _wait_until(lambda: not _is_alive(leash))
 
 
+def test_nothing_that_is_born_meanwhile_outlives_a_kill_of_the_leash(tmp_path: Path) -> None:
+    spawn = """
+    import subprocess
+    while True:
+        subprocess.Popen(["sleep", "602"], start_new_session=True)
+    """
+    code = f"""
+    import subprocess, sys
+    command = [sys.executable, "-c", {textwrap.dedent(spawn)!r}]
+    subprocess.Popen(command, start_new_session=True).wait()
+    """
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    leashed = Leashed(command, tmp_path, {**os.environ, "FORGE_JOB_FILE": str(tmp_path)})
+    _wait_until(lambda: len(_marked(str(tmp_path))) > 10)
+    os.kill(leashed._process.pid, 9)
+    leashed.wait()
+    assert _marked(str(tmp_path)) == []
+
+
 def _is_alive(pid: int) -> bool:
     try:
         # An orphan that nobody has reaped yet is dead all the same.

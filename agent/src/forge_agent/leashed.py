@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,11 @@ from .user_processes import end_processes_of
 
 MARKER = "FORGE_JOB_FILE"
 """A variable that only the processes of one try of a job have alike."""
+
+_MARKED_WITHIN_S = 5.0
+_LOOKS = 3
+"""So many times in a row nothing may be seen."""
+_PAUSE_S = 0.02
 
 _LEASH = Path(__file__).with_name("leash.py")
 
@@ -129,9 +135,33 @@ class Leashed:
 
 
 def end_marked(marker: str | None) -> None:
-    """Ends every process that has the marker in its environment, whatever group it is in."""
-    wanted = f"{MARKER}={marker}".encode()
-    for folder in Path("/proc").glob("[0-9]*") if marker else ():
+    """Ends every process that has the marker in its environment, whatever group it is in.
+
+    One look misses what is born meanwhile, and what is just becoming another program: such a
+    process shows no environment for a moment.
+    """
+    if not marker:
+        return
+    deadline = time.monotonic() + _MARKED_WITHIN_S
+    unseen = 0
+    while unseen < _LOOKS and time.monotonic() < deadline:
+        unseen = 0 if _end_seen(f"{MARKER}={marker}".encode()) else unseen + 1
+        time.sleep(_PAUSE_S)
+
+
+def _end_seen(wanted: bytes) -> bool:
+    """One look; whether there was one of them, or one that may be."""
+    seen = False
+    for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
-            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+            environment = (folder / "environ").read_bytes()
+            if wanted in environment.split(b"\0"):
                 os.kill(int(folder.name), signal.SIGKILL)
+                seen = True
+            elif not environment and (folder / "exe").readlink() and _is_ours(folder):
+                seen = True  # unlike a thread of the kernel's, it runs a program
+    return seen
+
+
+def _is_ours(folder: Path) -> bool:
+    return folder.stat().st_uid == os.geteuid()
