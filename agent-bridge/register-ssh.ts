@@ -19,8 +19,8 @@ import { DEFAULT_KEY_FILE, keyDirOf, readKeyFile } from "../infra/ssh/key-files"
 import { tagsField, workerIdField } from "./registration-fields";
 
 const USER = /^[A-Za-z_][A-Za-z0-9_.-]{0,31}$/;
-/** Relative or absolute; where it leads is looked at when it is read. */
-const KEY_PATH = /^[A-Za-z0-9._/-]{1,512}$/;
+/** Relative, absolute, or from a home; where it leads is looked at when it is read. */
+const KEY_PATH = /^(?:~\/)?[A-Za-z0-9._/-]{1,512}$/;
 
 /** The SSH form of spec.md 2.4; unknown fields are ignored. */
 export const sshRegistration = z.object({
@@ -28,9 +28,9 @@ export const sshRegistration = z.object({
   ssh_user: z.string().regex(USER, "must be a user's name: letters, digits, _ . -"),
   ssh_key_path: z
     .string()
-    .regex(KEY_PATH, "must be a path: letters, digits, . _ / -")
+    .regex(KEY_PATH, "must be a path: letters, digits, . _ / -, and ~/ before them")
     .default(DEFAULT_KEY_FILE)
-    .describe("a file in the directory of your SSH keys on the server"),
+    .describe("a file in the directory of your SSH keys on the server; `~/.ssh/x` is `x` there"),
   ssh_port: z.int().min(1).max(65_535).default(22),
   ssh_host_key: hostKeyField
     .optional()
@@ -166,13 +166,8 @@ async function requireUsable(
 
 /** Else the last step would fail, after an hour of installing. */
 function requireConfigured(ctx: Context): void {
-  const { bootstrap, http } = ctx.config;
-  const missing = [
-    ...(bootstrap.repository === undefined ? ["FORGE_COMPUTE_REPOSITORY"] : []),
-    ...(http.publicUrl === undefined ? ["FORGE_PUBLIC_URL"] : []),
-  ];
-  if (missing.length === 0) return;
-  const message = `this server can't set up workers: ${missing.join(" and ")} must be set first`;
+  if (ctx.config.http.publicUrl !== undefined) return;
+  const message = "this server can't set up workers: FORGE_PUBLIC_URL must be set first";
   throw new Conflict("bootstrap_not_configured", message);
 }
 

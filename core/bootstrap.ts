@@ -7,7 +7,11 @@ export const BOOTSTRAP_STEPS = [
     does: "installs system packages, Python, a container runtime and GPU drivers, where missing",
     timeoutS: 3_600,
   },
-  { name: "repository", does: "fetches the compute repository", timeoutS: 900 },
+  {
+    name: "repository",
+    does: "fetches the compute repository, or unpacks what the server brings",
+    timeoutS: 900,
+  },
   { name: "requirements", does: "installs the Python requirements", timeoutS: 3_600 },
   {
     name: "agent",

@@ -58,14 +58,29 @@ function install() {
   });
 }
 
-const sourcesBelow = (folders) =>
+const filesBelow = (folders, named) =>
   folders
     .flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile() && /\.(ts|sql|sh|html|css|js)$/.test(entry.name))
-        .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1)),
+        .filter((entry) => entry.isFile())
+        .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(root.length + 1))
+        .filter((path) => named.test(path)),
     )
     .sort();
+
+const sourcesBelow = (folders) => filesBelow(folders, /\.(ts|sql|sh|html|css|js)$/);
+
+/** What machines that are set up over SSH need of us: the packages, and what pip installs for them. */
+const packages = ["agent", "compute"];
+const packedFiles = () =>
+  [
+    ...packages.map((name) => `${name}/pyproject.toml`),
+    ...filesBelow(
+      packages.map((name) => `${name}/src`),
+      /\.py$|\/py\.typed$/,
+    ),
+    ...["build", "runtime", "train"].map((lock) => `requirements/${lock}.txt`),
+  ].sort();
 
 const compile = (project) =>
   run(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", project]);
@@ -88,6 +103,11 @@ function build() {
     }
     run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
   });
+  const packed = packedFiles();
+  // The marker is read by the server, too: it names what it brings along (infra/bootstrap/machine.ts).
+  once("dist/infra/bootstrap/compute.revision", digestOf(packed), () =>
+    run("tar", ["-czf", "dist/infra/bootstrap/compute.tgz", ...packed]),
+  );
 }
 
 /** A package of its own, for others to install. */

@@ -1,3 +1,6 @@
+import { existsSync, lstatSync, mkdirSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ManagedProcess } from "./stack/process";
 import { type PythonNeed, pythonEnvironment } from "./stack/python";
@@ -12,6 +15,19 @@ function wholeNumber(name: string, byDefault: number): number {
   return Number(text);
 }
 
+/**
+ * The person who starts the stack sets up machines with keys of their own: the local user's directory of SSH
+ * keys is theirs, unless there is one.
+ */
+function lendSshKeys(home: string): void {
+  const own = join(homedir(), ".ssh");
+  const lent = join(home, "ssh", "local");
+  if (process.env.FORGE_SSH_KEY_DIR || !existsSync(own)) return;
+  if (lstatSync(lent, { throwIfNoEntry: false })) return;
+  mkdirSync(dirname(lent), { recursive: true, mode: 0o700 });
+  symlinkSync(own, lent);
+}
+
 /** `npm start`: a whole Forge on this machine, until Ctrl-C. */
 async function main(): Promise<void> {
   const agents = wholeNumber("FORGE_AGENTS", 1);
@@ -20,7 +36,9 @@ async function main(): Promise<void> {
   const needs: PythonNeed[] =
     process.env.FORGE_TORCH === "false" ? ["runtime"] : ["runtime", "train"];
   if (agents > 0) await pythonEnvironment(say, needs);
-  const stack = new Stack({ home: process.env.FORGE_HOME ?? ".forge", port, agents });
+  const home = process.env.FORGE_HOME ?? ".forge";
+  const stack = new Stack({ home, port, agents });
+  lendSshKeys(home);
   let stopping: Promise<void> | undefined;
   const stop = (): void => {
     if (stopping) return;

@@ -17,13 +17,16 @@ export const BOOTSTRAP_VARIABLES = {
     .transform((given, context) => readAddressPolicy(given, context))
     .describe(
       "networks that SSH may connect to, comma-separated, like 10.0.0.0/8; without it all but this " +
-        "machine and its link",
+        "machine and its link; +127.0.0.0/8 allows a network beside that",
     ),
   FORGE_COMPUTE_REPOSITORY: z
     .string()
     .regex(/^[^-\s]\S*$/)
     .optional()
-    .describe("git URL that workers set up over SSH fetch agent and handlers from"),
+    .describe(
+      "git URL that workers set up over SSH fetch agent and handlers from; without it the server brings " +
+        "those of its own release",
+    ),
   FORGE_COMPUTE_REF: z
     .string()
     .regex(/^[A-Za-z0-9][A-Za-z0-9._/-]{0,199}$/)

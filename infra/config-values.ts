@@ -40,13 +40,17 @@ export const listOf = (given = ""): string[] =>
     .filter((part) => part !== "");
 
 /** Networks, comma-separated; what is none is refused by name. */
+/** Networks with a + before them are allowed beside those that are without the variable. */
 export function readAddressPolicy(
   given: string | undefined,
   context: z.core.$RefinementCtx<string | undefined>,
   refused?: string[],
 ): AddressPolicy {
   try {
-    return new AddressPolicy(listOf(given), refused);
+    const networks = listOf(given);
+    const besides = networks.filter((one) => one.startsWith("+")).map((one) => one.slice(1));
+    const instead = networks.filter((one) => !one.startsWith("+"));
+    return new AddressPolicy(instead, refused, besides);
   } catch (error) {
     context.issues.push({ code: "custom", message: (error as Error).message, input: given });
     return z.NEVER;

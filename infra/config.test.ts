@@ -72,3 +72,16 @@ test.each([
   expect(load).toThrow(name);
   expect(load).not.toThrow(/secret word|user:word/);
 });
+
+test.each([
+  ["", false, true, false],
+  ["+127.0.0.0/8,+::1", true, true, false],
+  ["10.0.0.0/8", false, false, false],
+  ["10.0.0.0/8,+127.0.0.1", true, false, false],
+])("FORGE_SSH_ALLOW %j", (given, loopback, publicOne, metadata) => {
+  const { addresses } = loadConfig({ FORGE_SSH_ALLOW: given }).config.ssh;
+  const allowed = ["127.0.0.1", "203.0.113.9", "169.254.169.254"].map((one) =>
+    addresses.allows(one),
+  );
+  expect(allowed).toEqual([loopback, publicOne, metadata]);
+});

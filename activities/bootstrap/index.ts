@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
 import { type BootstrapInput, type BootstrapStep, NOT_RETRYABLE } from "../../core/bootstrap";
-import { commandOf, connect, filesFor, upload } from "../../infra/bootstrap/machine";
+import { archivesFor, commandOf, connect, filesFor, upload } from "../../infra/bootstrap/machine";
 import type { Context } from "../../infra/context";
 import {
   beginBootstrap,
@@ -168,7 +168,8 @@ async function runScript(
 ): Promise<void> {
   const session = await connect(ctx, worker, signal);
   try {
-    await upload(ctx, worker, session, filesFor(ctx, worker), log.add);
+    const files = { ...filesFor(ctx, worker), ...archivesFor(ctx, name) };
+    await upload(ctx, worker, session, files, log.add);
     const code = await session.run(commandOf(ctx, worker, name), {
       onOutput: log.add,
       ...(stdin === undefined ? {} : { stdin }),

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 
 /** Defaults for a forge-server of the embedded stack; the environment overrides them. */
 export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
-  const { FORGE_PUBLIC_URL, FORGE_DEFAULT_TEACHER, FORGE_DEPLOYMENT_ALLOW } = process.env;
+  const { FORGE_PUBLIC_URL, FORGE_DEFAULT_TEACHER, FORGE_DEPLOYMENT_ALLOW, FORGE_SSH_ALLOW } =
+    process.env;
   return {
     // The stack's workers run on this machine.
     FORGE_PUBLIC_URL: FORGE_PUBLIC_URL ?? publicUrl,
@@ -10,6 +11,8 @@ export function serverDefaults(publicUrl: string): NodeJS.ProcessEnv {
     FORGE_DEFAULT_TEACHER: FORGE_DEFAULT_TEACHER ?? "builtin:mixed",
     // The workers serve their models on this machine.
     FORGE_DEPLOYMENT_ALLOW: FORGE_DEPLOYMENT_ALLOW ?? "127.0.0.0/8,::1",
+    // This machine, too, may be set up as one of its workers.
+    FORGE_SSH_ALLOW: FORGE_SSH_ALLOW ?? "+127.0.0.0/8,+::1",
     FORGE_TRAIN_NEEDS_GPU: String(existsSync("/dev/nvidia0")),
   };
 }

@@ -108,13 +108,13 @@ step_script() {
 step_packages() {
   wanted=""
   [ -n "$(python_with_venv)" ] || wanted="$wanted $(package 'python3 python3-venv python3-pip' python3.11)"
-  has git || wanted="$wanted git"
+  [ -z "$REPOSITORY" ] || has git || wanted="$wanted git"
   has curl || wanted="$wanted curl"
   has docker || has podman || wanted="$wanted $(package docker.io podman)"
   # shellcheck disable=SC2086
   if [ -n "$wanted" ]; then install_packages $wanted; fi
   [ -n "$(python_with_venv)" ] || fail "Python 3.11 or newer with venv is needed in $python_path, and could not be installed"
-  has git || fail "git is needed, and could not be installed"
+  [ -z "$REPOSITORY" ] || has git || fail "git is needed, and could not be installed"
   if [ "$GPU_COUNT" -gt 0 ]; then install_drivers; fi
   say "all system packages are there"
 }
@@ -139,6 +139,23 @@ install_drivers() {
 is_commit() { [ "${#1}" = 40 ] && case "$1" in *[!0-9a-f]*) false ;; esac; }
 
 step_repository() {
+  if [ -z "$REPOSITORY" ]; then unpack_repository; else fetch_repository; fi
+  for project in compute agent; do
+    [ -f "repository/$project/pyproject.toml" ] || fail "the repository has no $project/pyproject.toml"
+  done
+}
+
+# The server brings agent and handlers of its own release, where it is told of no repository.
+unpack_repository() {
+  rm -rf repository.part
+  mkdir repository.part
+  tar --no-same-owner -xzf compute.tgz -C repository.part
+  rm -rf repository
+  mv repository.part repository
+  say "as the server brought it, $REPOSITORY_REF"
+}
+
+fetch_repository() {
   if [ ! -d repository/.git ]; then
     rm -rf repository
     git init -q repository
@@ -153,10 +170,9 @@ step_repository() {
   fi
   git -C repository checkout -q --force --detach "$fetched"
   say "at $fetched"
-  for project in compute agent; do
-    [ -f "repository/$project/pyproject.toml" ] || fail "the repository has no $project/pyproject.toml"
-  done
 }
+
+revision() { if [ -z "$REPOSITORY" ]; then say "$REPOSITORY_REF"; else git -C repository rev-parse HEAD; fi; }
 
 step_requirements() {
   if $is_service; then open_installation; fi
@@ -178,7 +194,7 @@ install_agent() {
   handlers=./repository/compute
   # Without a GPU the worker does what needs no PyTorch; its build with CUDA is 3 GB to fetch.
   if has nvidia-smi && nvidia-smi >/dev/null 2>&1; then handlers="${handlers}[train]"; fi
-  wanted="$(git -C repository rev-parse HEAD) $handlers"
+  wanted="$(revision) $handlers"
   marker=$installation/venv/.forge-installed
   if [ "$(cat "$marker" 2>/dev/null)" = "$wanted" ]; then
     say "agent and handlers are there"
@@ -208,7 +224,7 @@ step_agent() {
   IFS= read -r key || fail "no key came"
   {
     cat environment
-    printf 'FORGE_GIT_COMMIT="%s"\n' "$(git -C repository rev-parse HEAD)"
+    [ -z "$REPOSITORY" ] || printf 'FORGE_GIT_COMMIT="%s"\n' "$(revision)"
     printf 'SERVICE_API_KEY="%s"\n' "$key"
   } >agent.env.part
   mv agent.env.part agent.env
@@ -226,7 +242,7 @@ start_service() {
   # -B: files of root in the cache of bytecode could not be removed later.
   help=$("$python" -B -m forge_agent install --help)
   case $help in *--env-file*) ;; *)
-    fail "the agent of $REPOSITORY_REF is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;
+    fail "the agent of $(revision) is too old for this server: set FORGE_COMPUTE_REF to a newer one" ;;
   esac
   # By SIGTERM alone, a job under way would be finished first.
   as_root timeout 10 systemctl stop "$unit.service" 2>/dev/null ||

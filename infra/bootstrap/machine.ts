@@ -4,10 +4,12 @@ import type { BootstrapStep } from "../../core/bootstrap";
 import type { Context } from "../context";
 import { type SshWorkerRow, trustHostKey } from "../database/bootstraps";
 import { ConnectionRefused } from "../net/refused";
+import { once } from "../once";
 import { keyDirOf, readKeyFile } from "../ssh/key-files";
 import { SshSession, shellQuote } from "../ssh/session";
 
-const SCRIPT = readFileSync(join(__dirname, "bootstrap.sh"), "utf8");
+const read = (name: string): Buffer => readFileSync(join(__dirname, name));
+const SCRIPT = read("bootstrap.sh").toString();
 
 /** Connects to a worker's machine; the key that it shows first is the one that it must show ever after. */
 export async function connect(
@@ -33,6 +35,18 @@ export async function connect(
   throw new ConnectionRefused(`the host's key is ${session.hostKey}, not ${trusted}`);
 }
 
+/** Agent and handlers of this server's own release (dev/forge.mjs packs them). */
+const brought = once(() => ({
+  archive: read("compute.tgz"),
+  revision: read("compute.revision").toString(),
+}));
+
+/** What a step needs beside `filesFor`: without a repository, what stands in its place. */
+export const archivesFor = (ctx: Context, step: BootstrapStep): Record<string, Buffer> =>
+  step === "repository" && ctx.config.bootstrap.repository === undefined
+    ? { "compute.tgz": brought().archive }
+    : {};
+
 /** What the machine is told of its worker. */
 export type Described = Pick<SshWorkerRow, "worker_id" | "gpu_count" | "tags">;
 
@@ -47,14 +61,15 @@ export function filesFor(
   show: (value: string) => string = (value) => value,
 ): Record<string, string> {
   const { repository, repositoryRef, environment } = ctx.config.bootstrap;
+  const source = repository ? [repository, repositoryRef] : ["", brought().revision];
   const given = Object.entries(environment).map(([name, value]) => [name, show(value)]);
   return {
     "bootstrap.sh": SCRIPT,
     settings: variableFile({
       WORKER_ID: worker.worker_id,
       GPU_COUNT: String(worker.gpu_count),
-      REPOSITORY: repository ?? "",
-      REPOSITORY_REF: repositoryRef,
+      REPOSITORY: source[0] ?? "",
+      REPOSITORY_REF: source[1] ?? "",
     }),
     environment: variableFile({
       ...Object.fromEntries(given),
@@ -70,7 +85,7 @@ export async function upload(
   ctx: Context,
   worker: Described,
   session: SshSession,
-  files: Record<string, string>,
+  files: Record<string, string | Buffer>,
   onOutput: (text: string) => void,
 ): Promise<void> {
   const directory = shellQuote(directoryOf(ctx, worker));

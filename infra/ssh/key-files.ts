@@ -3,6 +3,9 @@ import { isAbsolute, join, sep } from "node:path";
 import ssh2 from "ssh2";
 import { ConnectionRefused } from "../net/refused";
 
+/** A tenant's home on the server is the directory of its keys. */
+const HOME = /^~\/(?:\.ssh\/)?/;
+
 /** Looked for where a registration names no file. */
 export const DEFAULT_KEY_FILE = "id_ed25519";
 
@@ -19,7 +22,7 @@ export const keyDirOf = (keyDir: string, userId: string, isAdmin: boolean): stri
  * @throws ConnectionRefused with a message that names the file, never what is in it.
  */
 export async function readKeyFile(directory: string, path: string): Promise<Buffer> {
-  const file = isAbsolute(path) ? path : join(directory, path);
+  const file = isAbsolute(path) ? path : join(directory, path.replace(HOME, ""));
   const outside = new ConnectionRefused(
     `there is no key file "${path}" in the directory of your SSH keys`,
   );

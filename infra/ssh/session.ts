@@ -92,7 +92,7 @@ export class SshSession {
    */
   async run(
     command: string,
-    options: { stdin?: string; onOutput: (text: string) => void },
+    options: { stdin?: string | Buffer; onOutput: (text: string) => void },
   ): Promise<number> {
     // A connection that breaks tells neither a channel that is being opened nor one that is open.
     return await Promise.race([this.runOpen(command, options), this.lost]);
@@ -100,7 +100,7 @@ export class SshSession {
 
   private async runOpen(
     command: string,
-    options: { stdin?: string; onOutput: (text: string) => void },
+    options: { stdin?: string | Buffer; onOutput: (text: string) => void },
   ): Promise<number> {
     const channel = await new Promise<ClientChannel>((resolve, reject) => {
       this.client.exec(command, (error, opened) => (error ? reject(error) : resolve(opened)));

@@ -5,6 +5,7 @@ import { canHaveS3Server, S3Server } from "../../dev/stack/s3-server";
 import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { logOf, runJob } from "../support/agent-jobs";
+import { download, sha256 } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
@@ -48,18 +49,44 @@ const bucket = (): Record<string, string> => ({
     rmSync(home, { recursive: true, force: true });
   });
 
-  test("files go to the bucket, and the next job reads them there", async () => {
-    const train = await runJob(forge.user, "train", { dataset_id: "d", model: "m" });
-    const id = String(train.result.checkpoint_id);
-    const { artifacts } = await forge.user.get<{ artifacts: { uri: string }[] }>(
-      `/api/jobs/${train.job_id}/artifacts`,
-    );
+  interface Made {
+    uri: string;
+    artifact_id: string;
+  }
+  const train = async (): Promise<{ id: string; artifacts: Made[] }> => {
+    const { job_id, result } = await runJob(forge.user, "train", { dataset_id: "d", model: "m" });
+    return {
+      id: String(result.checkpoint_id),
+      ...(await forge.user.get<{ artifacts: Made[] }>(`/api/jobs/${job_id}/artifacts`)),
+    };
+  };
+  const inBucket = (id: string): string =>
+    join(s3.directory, "team", "artifacts", "checkpoints", id);
+
+  test("files go to the bucket and to the control plane, where all find them", async () => {
+    const { id, artifacts } = await train();
+    expect(artifacts).toMatchObject([
+      { uri: `s3://team/artifacts/checkpoints/${id}/`, manifest: { verified: true } },
+    ]);
+    const kept = readFileSync(join(inBucket(id), "model.pt"));
+    const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/model.pt`);
+    expect([kept.length, sha256(kept)]).toEqual([20_000_000, sha256(bytes)]);
+  });
+
+  test("without uploads they go to the bucket only, and the next job reads them there", async () => {
+    await forge.stack.agents.get("box")?.stop();
+    await forge.user.call("DELETE", "/api/workers/box");
+    await forge.stack.startAgent("box", {
+      ...bucket(),
+      ARTIFACTS_UPLOAD: "false",
+      FORGE_AGENT_CONFIG: writeHandlers(forge, "bucket", HANDLERS),
+    });
+    const { id, artifacts } = await train();
     // Files that the control plane's store does not see are not vouched for.
     expect(artifacts).toMatchObject([
       { uri: `s3://team/artifacts/checkpoints/${id}/`, manifest: { verified: false } },
     ]);
-    const folder = join(s3.directory, "team", "artifacts", "checkpoints", id);
-    expect(readFileSync(join(folder, "model.pt"))).toHaveLength(20_000_000);
+    expect(readFileSync(join(inBucket(id), "model.pt"))).toHaveLength(20_000_000);
     const evaluate = await runJob(forge.user, "evaluate", { checkpoint_id: id });
     expect(await logOf(forge.user, evaluate.job_id)).toBe(
       "20000000\nvocabulary\n0\n[forge] uploaded 0 files, 0 bytes\n",

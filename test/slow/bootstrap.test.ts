@@ -4,7 +4,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { Machine, READY_S } from "../support/machine";
 
 /** Every step of a bootstrap fails once, is shown, and mended; and the server is killed in the middle. */
-const machine = new Machine();
+const machine = new Machine(true);
 
 beforeAll(async () => {
   await machine.start();

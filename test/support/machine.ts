@@ -44,17 +44,20 @@ export class Machine {
   readonly sshd = new Sshd(join(this.directory, "sshd"), ["docker", "podman"]);
   forge!: Forge;
 
+  /** @param hasRepository whether it fetches agent and handlers from one, or the server brings them. */
+  constructor(private readonly hasRepository = false) {}
+
   async start(): Promise<void> {
     mkdirSync(join(this.directory, "keys", "local"), { recursive: true });
     Sshd.makeKey(this.keyFile);
-    this.makeRepository();
+    if (this.hasRepository) this.makeRepository();
     await this.sshd.start();
     this.forge = await startForge(
       {
         FORGE_HEARTBEAT_TIMEOUT_S: "8",
         FORGE_SSH_KEY_DIR: join(this.directory, "keys"),
         FORGE_SSH_ALLOW: "127.0.0.1/32",
-        FORGE_COMPUTE_REPOSITORY: `file://${this.repository}`,
+        ...(this.hasRepository && { FORGE_COMPUTE_REPOSITORY: `file://${this.repository}` }),
         FORGE_BOOTSTRAP_DIR: join(this.directory, "workers"),
         FORGE_BOOTSTRAP_READY_S: String(READY_S),
         HEARTBEAT_INTERVAL: "0.5",

@@ -70,6 +70,7 @@ class AgentConfig:
     stop_grace_s: float = 10.0
     state_dir: Path = Path("forge-agent")
     artifacts_dir: Path | None = None
+    artifacts_upload: bool = True
     min_free_disk_gb: float = 1.0
     allow_job_types: tuple[str, ...] = ()
     allow_tenants: tuple[str, ...] = ()

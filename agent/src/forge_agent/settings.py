@@ -95,6 +95,13 @@ def _slots(given: object) -> str:
     return text
 
 
+def _flag(given: object) -> bool:
+    text = str(given).lower()
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
 def _slot_users(given: object) -> str:
     text = str(given).lower()
     if text not in ("auto", "true", "false"):
@@ -133,7 +140,9 @@ SETTINGS = (
     Setting("state_dir", "FORGE_AGENT_STATE", _path,
             "folder of work, unsent results and deployments (~/.local/state/forge-agent)"),
     Setting("artifacts_dir", "ARTIFACTS_DIR", _path,
-            "a local artifact store, in place of uploads through the control plane"),
+            "a directory of its own for artifacts, and for inputs at file://"),
+    Setting("artifacts_upload", "ARTIFACTS_UPLOAD", _flag,
+            "false: files go to its own bucket or directory only (true)"),
     Setting("min_free_disk_gb", "MIN_FREE_DISK_GB", _gigabytes,
             "takes no job with less free in the state folder (1)"),
     Setting("allow_job_types", "ALLOW_JOB_TYPES", _texts, "the only job types that it takes"),

@@ -101,18 +101,36 @@ class S3Storage:
         )
 
 
-def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
-    """A bucket or directory of the worker's own, where it has one; else the control plane.
+class MirroredStorage:
+    """A store of the worker's own, and the control plane, where everybody else finds the files."""
 
-    One that has no such endpoint leaves the local `artifacts/` directory.
+    def __init__(self, own: Storage, control_plane: Storage) -> None:
+        self._own = own
+        self._control_plane = control_plane
+        self.artifacts_uri = own.artifacts_uri
+
+    def upload(self, file: BufferedReader, name: str) -> None:
+        self._own.upload(file, name)
+        file.seek(0)
+        self._control_plane.upload(file, name)
+
+
+def storage_for(config: AgentConfig, control_plane: ControlPlane, lease: Lease) -> Storage:
+    """The control plane, and before it a bucket or directory of the worker's own, where it has one.
+
+    A control plane that takes no files leaves that alone, else the local `artifacts/` directory.
     """
+    own: Storage | None = None
     if config.s3:
-        return S3Storage(config.s3, lease)
-    if config.artifacts_dir:
-        return LocalStorage(config.artifacts_dir, lease)
-    if "artifacts_url" in lease.job["uploads"]:
-        return BridgeStorage(control_plane, lease)
-    return LocalStorage(Path("artifacts").resolve(), lease)
+        own = S3Storage(config.s3, lease)
+    elif config.artifacts_dir:
+        own = LocalStorage(config.artifacts_dir, lease)
+    if "artifacts_url" not in lease.job["uploads"]:
+        return own or LocalStorage(Path("artifacts").resolve(), lease)
+    bridge = BridgeStorage(control_plane, lease)
+    if own is None:
+        return bridge
+    return MirroredStorage(own, bridge) if config.artifacts_upload else own
 
 
 def upload_all(storage: Storage, names: list[str], root: Path, folder: str) -> int:

@@ -2140,7 +2140,7 @@ export interface Operations {
     } | {
       ssh_host: string;
       ssh_user: string;
-      /** a file in the directory of your SSH keys on the server */
+      /** a file in the directory of your SSH keys on the server; `~/.ssh/x` is `x` there */
       ssh_key_path?: string;
       ssh_port?: number;
       /** the host must show this key; without it the first one it shows is trusted, and kept */
