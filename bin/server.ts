@@ -6,7 +6,9 @@ import type { Context } from "../infra/context";
 import { closeContext } from "../infra/context";
 import { maybeOne } from "../infra/database/pool";
 import { createApp } from "../infra/http/app";
+import { Loop } from "../infra/loop";
 import { type Part, Service } from "../infra/service";
+import { registerSearchAttributes } from "../infra/temporal";
 import { apiReference } from "./api-reference";
 import { metricsRoute } from "./metrics";
 import { allRoutes } from "./routes";
@@ -31,11 +33,28 @@ export async function createServer(
     { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
     ctx.parking,
   ];
+  const attributes = new Loop("search-attributes", ATTRIBUTES_MS, makeAttributesKnown(ctx), ctx);
+  parts.push({
+    name: "attributes",
+    start: () => attributes.start(),
+    stop: () => attributes.stop(),
+  });
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
   parts.push(ctx.tables, ...bridge.parts, ...api.parts);
   const serves = role === "worker" ? NOTHING : { api, bridge };
   parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);
+}
+
+const ATTRIBUTES_MS = 5_000;
+
+/** Whatever its role, a process may be the first to start a workflow; and Temporal may be away until later. */
+function makeAttributesKnown(ctx: Context): () => Promise<void> {
+  let done = false;
+  return async () => {
+    if (!done) await registerSearchAttributes(ctx.temporal);
+    done = true;
+  };
 }
 
 const IDLE_SWEEP_MS = 100;

@@ -1,4 +1,4 @@
-import { condition, log, patched } from "@temporalio/workflow";
+import { condition, log } from "@temporalio/workflow";
 import type { StepStatus } from "../core/pipelines/step";
 import {
   type BegunStep,
@@ -11,6 +11,7 @@ import {
   type StepEnd,
   type StepInput,
 } from "../core/pipelines/workflow";
+import { takes } from "./changes";
 import { runChildJob } from "./child-job";
 import { reliably } from "./reliably";
 
@@ -18,9 +19,6 @@ type BegunJob = BegunStep & { how: "job" };
 
 const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
   status !== "pending" && status !== "waiting_approval" && status !== "running";
-
-/** Before, they were read by an activity of their own. */
-const PLAN_BRINGS_ORDERS = "plan-brings-orders";
 
 /**
  * One run of a pipeline.
@@ -51,7 +49,7 @@ export class PipelineRun {
     const plan = await reliably((activities) => activities.openPipeline(this.input));
     if (!plan) return { status: "none" };
     this.run = plan.run;
-    if (patched(PLAN_BRINGS_ORDERS)) this.orders = plan.orders;
+    if (takes("planBringsOrders")) this.orders = plan.orders;
     this.isFailing = plan.steps.some((step) => step.status === "failed" && !step.optional);
     const listening = this.listen();
     const ends = new Map<string, Promise<StepEnd>>();
@@ -65,7 +63,7 @@ export class PipelineRun {
 
   /** Reads what people have decided, whenever there may be something new. */
   private async listen(): Promise<void> {
-    if (!patched(PLAN_BRINGS_ORDERS)) await this.readOrders();
+    if (!takes("planBringsOrders")) await this.readOrders();
     for (;;) {
       await condition(() => this.isOver || this.nudges() > this.heard);
       if (this.isOver) return;

@@ -5,7 +5,6 @@ import {
   condition,
   defineSignal,
   defineUpdate,
-  patched,
   setHandler,
 } from "@temporalio/workflow";
 import {
@@ -15,11 +14,9 @@ import {
   type PipelineWorkflowInput,
 } from "../core/pipelines/workflow";
 import { NUDGE_SIGNAL } from "../core/workflow-ids";
+import { takes } from "./changes";
 import { PipelineRun } from "./pipeline-run";
 import { reliably } from "./reliably";
-
-/** Before, a run that failed was told as none after such a look. */
-const LAST_END_COUNTS = "last-end-counts";
 
 const nudge = defineSignal(NUDGE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
@@ -54,7 +51,7 @@ export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<Pi
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
       // The end that it had, where this was only a look whether there is more.
-      last = end.status === "none" && last && patched(LAST_END_COUNTS) ? last : end;
+      last = end.status === "none" && last && takes("lastEndCounts") ? last : end;
       // Resumed between its last write and now, perhaps.
       if (nudges === heard) return last;
     }

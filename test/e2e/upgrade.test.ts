@@ -1,13 +1,21 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Connection } from "@temporalio/client";
+import { msToTs } from "@temporalio/common/lib/time";
+import { SEARCH_ATTRIBUTES } from "../../core/job-workflow";
 import { pipelineWorkflowId } from "../../core/workflow-ids";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { BYO_DATA, Crew, startPipeline, stepOf, untilPipeline } from "../support/pipelines";
-import { previousRelease } from "../support/previous-release";
+import { previousRelease, releaseBeforeChanges } from "../support/previous-release";
 
 let forge: Forge;
 let crew: Crew;
 
 beforeAll(async () => {
   forge = await startForge();
+  crew = await new Crew(forge).start(1);
 });
 
 afterAll(async () => {
@@ -18,6 +26,12 @@ afterAll(async () => {
     await forge?.stop();
   }
 });
+
+async function replaceServer(release: string): Promise<void> {
+  await forge.stack.server?.stop();
+  forge.stack.release = release;
+  await forge.stack.startServer();
+}
 
 const PIPELINE = { ...BYO_DATA, approvals: ["train"] };
 
@@ -36,17 +50,12 @@ test("a pipeline that began on the previous workflow code ends on today's", asyn
   const previous = await previousRelease();
   const today = forge.stack.release;
   try {
-    await forge.stack.server?.stop();
-    forge.stack.release = previous.dist;
-    await forge.stack.startServer();
-    crew = await new Crew(forge).start(1);
+    await replaceServer(previous.dist);
     const old = await startPipeline(forge.user, PIPELINE);
     const before = await untilPipeline(forge.user, old, ["waiting_approval"]);
     expect(stepOf(before, "distill").status).toBe("completed");
 
-    await forge.stack.server?.stop();
-    forge.stack.release = today;
-    await forge.stack.startServer();
+    await replaceServer(today);
     await forge.user.post(`/api/pipelines/${old}/approve`, {});
     const done = await untilPipeline(forge.user, old);
     expect(done).toMatchObject({ status: "completed", run: 1 });
@@ -60,3 +69,87 @@ test("a pipeline that began on the previous workflow code ends on today's", asyn
     previous.remove();
   }
 }, 120_000);
+
+describe("a change of the workflows' course comes in two releases, so that", () => {
+  const today = join(checkoutRoot(), "dist");
+  const before = releaseBeforeChanges();
+
+  afterAll(async () => {
+    await replaceServer(today);
+    before.remove();
+  });
+
+  const waiting = async (): Promise<string> => {
+    const id = await startPipeline(forge.user, PIPELINE);
+    await untilPipeline(forge.user, id, ["waiting_approval"]);
+    return id;
+  };
+
+  /** Workflow tasks that a worker could not do: its code and the history differ. */
+  async function failedTasks(id: string): Promise<number> {
+    const { events } = await forge.ctx.temporal.workflow
+      .getHandle(pipelineWorkflowId(id))
+      .fetchHistory();
+    return (events ?? []).filter((event) => event.workflowTaskFailedEventAttributes).length;
+  }
+
+  test("a release that is taken back ends what was begun on it, and begins without the change", async () => {
+    const begun = await waiting();
+    expect(await patchesOf(begun)).toContain("plan-brings-orders");
+    await replaceServer(before.dist);
+    await forge.user.post(`/api/pipelines/${begun}/approve`, {});
+    const fresh = await waiting();
+    expect((await untilPipeline(forge.user, begun)).status).toBe("completed");
+    expect(await patchesOf(fresh)).toEqual([]);
+    await replaceServer(today);
+    await forge.user.post(`/api/pipelines/${fresh}/approve`, {});
+    expect((await untilPipeline(forge.user, fresh)).status).toBe("completed");
+    expect(await patchesOf(fresh)).not.toContain("plan-brings-orders");
+    expect([await failedTasks(begun), await failedTasks(fresh)]).toEqual([0, 0]);
+  }, 120_000);
+
+  test("both releases do tasks of one queue during a rollout", async () => {
+    forge.stack.release = before.dist;
+    await forge.stack.startTemporalWorker();
+    try {
+      const ids = await Promise.all([1, 2, 3].map(waiting));
+      for (const id of ids) await forge.user.post(`/api/pipelines/${id}/approve`, {});
+      for (const id of ids) {
+        expect((await untilPipeline(forge.user, id)).status).toBe("completed");
+        expect(await failedTasks(id)).toBe(0);
+      }
+    } finally {
+      await forge.stack.temporalWorker?.stop();
+      forge.stack.release = today;
+    }
+  }, 120_000);
+
+  test("no workflow asks the SDK for a change by itself", () => {
+    const folder = join(checkoutRoot(), "workflows");
+    const asking = readdirSync(folder).filter((file) =>
+      /\b(?:patched|deprecatePatch)\b/.test(readFileSync(join(folder, file), "utf8")),
+    );
+    expect(asking).toEqual(["changes.ts"]);
+  });
+});
+
+test("a server that only serves the API makes the search attributes known", async () => {
+  const namespace = `alone-${process.pid}`;
+  const { connection } = forge.ctx.temporal;
+  const workflowExecutionRetentionPeriod = msToTs("1 day");
+  await connection.workflowService.registerNamespace({
+    namespace,
+    workflowExecutionRetentionPeriod,
+  });
+  process.env.TEMPORAL_NAMESPACE = namespace;
+  try {
+    await forge.stack.startAnotherServer();
+  } finally {
+    delete process.env.TEMPORAL_NAMESPACE;
+  }
+  const { operatorService } = connection as Connection;
+  await waitFor("the attributes", async () => {
+    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
+    return Object.values(SEARCH_ATTRIBUTES).every((name) => name in customAttributes);
+  });
+});
