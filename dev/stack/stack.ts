@@ -174,10 +174,10 @@ export class Stack {
     });
   }
 
-  /** Another process that serves the API beside the first, as in production; its address. */
-  async startAnotherServer(): Promise<string> {
-    const name = `forge-server-${this.otherServers.length + 2}`;
-    return await this.runServer(name, 0, "api", (server) => this.otherServers.push(server));
+  /** Another process beside the first of its role, as in production; its address. */
+  async startAnotherServer(role: "api" | "worker" = "api"): Promise<string> {
+    const name = `${role === "api" ? "forge-server" : "temporal-worker"}-${this.otherServers.length + 2}`;
+    return await this.runServer(name, 0, role, (server) => this.otherServers.push(server));
   }
 
   private async runServer(

@@ -30,7 +30,7 @@ const runs = new Map<string, Run[]>();
 
 beforeAll(async () => {
   await pythonEnvironment(saySilently, ["sdk"]);
-  forge = await startForge();
+  forge = await startForge({ FORGE_PUBLIC_URL: "" });
   fleet = await SdkFleet.start(forge);
   // One after the other: lists of what an admin has made last show what another client made meanwhile.
   for (const [name, run] of Object.entries(RUNNERS)) runs.set(name, await record(run));

@@ -18,7 +18,7 @@ describe.each(releases())("requests of %s", (release) => {
   let fleet: SdkFleet;
 
   beforeAll(async () => {
-    forge = await startForge();
+    forge = await startForge({ FORGE_PUBLIC_URL: "" });
     fleet = await SdkFleet.start(forge);
   }, 120_000);
 

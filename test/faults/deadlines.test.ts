@@ -45,11 +45,11 @@ async function letOneRunOut(worker: TestWorker): Promise<void> {
 test("a deadline that passes while the server is away leaves the grace to bring the result", async () => {
   const late = await begin("late", { timeout_s: 2 });
   const never = await begin("never", { timeout_s: 2 });
-  await forge.stack.server?.kill();
-  await waitFor("both deadlines to pass", async () => {
-    return (await overdue(late.jobId)) && (await overdue(never.jobId));
-  });
-  await forge.stack.startServer();
+  await forge.withoutServers(() =>
+    waitFor("both deadlines to pass", async () => {
+      return (await overdue(late.jobId)) && (await overdue(never.jobId));
+    }),
+  );
   // The monitor has looked more than once before the result comes.
   for (let beat = 0; beat < 20; beat++) await late.worker.heartbeat({ job_id: late.jobId });
   expect((await late.worker.complete(late.job)).status).toBe(200);

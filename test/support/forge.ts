@@ -24,6 +24,10 @@ export interface Forge {
   ctx: Context;
   /** A registered worker of the user, spoken for by the test over HTTP. */
   worker(id: string, gpu?: { name: string; memory_gb: number }): Promise<TestWorker>;
+  /** Its processes, whatever their role. */
+  servers(): ManagedProcess[];
+  /** Meanwhile none of them is there: the first is killed and started again, the others are frozen. */
+  withoutServers(work: () => Promise<unknown>): Promise<void>;
   /** Throws with every violated invariant. Compares every workflow with its job. */
   proveInvariants(): Promise<void>;
   /**
@@ -54,14 +58,31 @@ export interface ForgeOptions {
   own?: Server[];
 }
 
+/**
+ * Two processes that serve the API and two Temporal workers, for every file: users speak to the first one,
+ * workers to the second (`FORGE_TEST_DOUBLED=true npx jest test/faults`).
+ */
+const IS_DOUBLED = process.env.FORGE_TEST_DOUBLED === "true";
+
 /** A forge-server for one test file, on a real Postgres and a real Temporal. */
 export async function startForge(
   given: Record<string, string> = {},
   { split = false, own = [] }: ForgeOptions = {},
 ): Promise<Forge> {
+  let workerUrl: string | undefined;
   const { stack, env, end } = await startTestStack(
-    { own, split, env: { ...DEFAULTS, ...given }, nodeOptions: [FEWER_COLLECTIONS] },
-    (started) => started.start(),
+    {
+      own,
+      split: split || IS_DOUBLED,
+      env: { ...DEFAULTS, ...given },
+      nodeOptions: [FEWER_COLLECTIONS],
+    },
+    async (started) => {
+      await started.start();
+      if (!IS_DOUBLED) return;
+      workerUrl = await started.startAnotherServer("api");
+      await started.startAnotherServer("worker");
+    },
   );
   const { config } = loadConfig({
     ...env,
@@ -72,7 +93,7 @@ export async function startForge(
     TEMPORAL_ADDRESS: stack.temporalAddress,
   });
   const ctx = createContext(config, createLogger("silent"));
-  const workerApi = (): ApiClient => new ApiClient(stack.apiUrl, stack.keys.workerKey);
+  const workerApi = (): ApiClient => new ApiClient(workerUrl ?? stack.apiUrl, stack.keys.workerKey);
   const closed = new Set<string>();
   const prove = async (known?: Set<string>): Promise<void> => {
     // A cancelled job has ended before its workflow knows.
@@ -84,8 +105,22 @@ export async function startForge(
     const open = await openWorkflows(ctx).catch((error: unknown) => [String(error)]);
     throw new Error(["violated:", ...violations, ...open].join("\n"));
   };
+  const servers = (): ManagedProcess[] =>
+    [stack.server, stack.temporalWorker, ...stack.otherServers].filter((one) => one !== undefined);
   return {
     stack,
+    servers,
+    async withoutServers(work) {
+      const others = servers().slice(1);
+      for (const other of others) other.signal("SIGSTOP");
+      await stack.server?.kill();
+      try {
+        await work();
+      } finally {
+        await stack.startServer();
+        for (const other of others) other.signal("SIGCONT");
+      }
+    },
     own(server) {
       const found = stack[server];
       if (found) return found;
