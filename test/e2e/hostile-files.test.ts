@@ -1,4 +1,6 @@
+import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { CONTENT_TYPES } from "../support/content-types";
@@ -30,26 +32,48 @@ async function send(method: string, path: string, key: string, type: string, bod
   return { status: response.status, body: (await response.json()) as { error?: object } };
 }
 
-/** The longest that a neighbour waited for an answer while this went on, in milliseconds. */
+/** A server of a process of its own that does nothing but answer: what it takes is the machine's time. */
+async function bareServer(): Promise<{ url: string; end(): void }> {
+  const code = `const server = require("node:http").createServer((_, answer) => answer.end("{}"));
+    server.listen(0, "127.0.0.1", () => console.log(server.address().port));`;
+  const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
+  const [port] = (await once(child.stdout, "data")) as [Buffer];
+  return { url: `http://127.0.0.1:${String(port).trim()}/`, end: () => child.kill("SIGKILL") };
+}
+
+const taken = async (work: () => Promise<unknown>): Promise<number> => {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+};
+
+/**
+ * The longest that a neighbour waited for an answer while this went on, in milliseconds, beyond the longest
+ * that anybody waited for a bare server's at the same moments.
+ */
 async function worstWaitDuring(work: () => Promise<unknown>): Promise<number> {
   const { user } = await createTenant(forge, "neighbour");
+  const bare = await bareServer();
+  const worst = { forge: 0, bare: 0 };
   let isOver = false;
-  let worst = 0;
-  const watch = (async () => {
+  const watch = async (whose: keyof typeof worst, ask: () => Promise<unknown>): Promise<void> => {
     while (!isOver) {
-      const began = performance.now();
-      await user.get("/api/jobs?limit=1");
-      worst = Math.max(worst, performance.now() - began);
+      worst[whose] = Math.max(worst[whose], await taken(ask));
       await sleep(20);
     }
-  })();
+  };
+  const watching = Promise.all([
+    watch("forge", () => user.get("/api/jobs?limit=1")),
+    watch("bare", async () => await (await fetch(bare.url)).text()),
+  ]);
   try {
     await work();
   } finally {
     isOver = true;
-    await watch;
+    await watching;
+    bare.end();
   }
-  return worst;
+  return worst.forge - worst.bare;
 }
 
 const server = (): { pid: number; peakMb: number } => {
