@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, statfs, utimes } from "node:fs/promises";
 import { join } from "node:path";
@@ -82,7 +83,10 @@ export class Spool {
       await mkdir(this.directory, { recursive: true });
       await this.makeRoom();
       await this.requireRoom(file);
-      await pipeline(read(), checked(file), createWriteStream(part, { flags: "wx", mode: 0o600 }));
+      const target = createWriteStream(part, { flags: "wx", mode: 0o600 });
+      // Opened any later, it could appear after it was removed: the bytes may be wrong at once.
+      await once(target, "open");
+      await pipeline(read(), checked(file), target);
       await rename(part, path);
       return path;
     } finally {
