@@ -13,24 +13,33 @@ import { billFailedJob } from "./billing";
 import { type AttemptInput, activityLogger, gone } from "./context";
 
 export function createAttemptActivities(ctx: Context) {
+  /** How an attempt or its whole job has ended; null while neither has. */
+  async function lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
+    const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
+    // Its own end first: of a cancelled one the usage may have to be billed.
+    if (!row) throw gone(`job ${input.jobId}`);
+    const ended = attemptEndOf(row);
+    if (ended) return ended;
+    const jobEnd = endOf(row.job_status, row.job_error_code);
+    if (jobEnd) {
+      // It was cancelled between two attempts, and what the earlier ones used is on no bill yet.
+      if (jobEnd.status === "failed") await billFailedJob(ctx, before(input));
+      return jobEnd;
+    }
+    if (!row.is_there) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
+    return null;
+  }
+
   return {
+    lookAtAttempt,
+
     /**
      * Waits for an attempt to end. Answers at once when it has, or when its whole job has; else parks:
      * the relay completes the activity by its id, whichever comes first.
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
-      const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
-      // Its own end first: of a cancelled one the usage may have to be billed.
-      if (!row) throw gone(`job ${input.jobId}`);
-      const ended = attemptEndOf(row);
-      if (ended) return ended;
-      const jobEnd = endOf(row.job_status, row.job_error_code);
-      if (jobEnd) {
-        // It was cancelled between two attempts, and what the earlier ones used is on no bill yet.
-        if (jobEnd.status === "failed") await billFailedJob(ctx, before(input));
-        return jobEnd;
-      }
-      if (!row.is_there) throw gone(`attempt ${input.attempt} of ${input.jobId}`);
+      const report = await lookAtAttempt(input);
+      if (report) return report;
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();
     },

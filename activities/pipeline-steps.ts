@@ -133,7 +133,7 @@ async function insertItsJob(
   ctx: Context,
   db: Queryable,
   jobId: string,
-  leaseS: number | null = null,
+  startAfterS: number | null = null,
 ): Promise<boolean> {
   if (await findJob(db, jobId, null)) return true;
   const step = await findStepOfJob(db, jobId);
@@ -153,7 +153,7 @@ async function insertItsJob(
     ...job,
     jobId,
     warnings,
-    leaseS,
+    startAfterS,
     step: { pipelineId, name, run, reuseKey },
   });
   ctx.metrics.submitted.inc({ job_type: step.job_type });

@@ -1,5 +1,9 @@
-import { ActivityNotFoundError, WorkflowNotFoundError } from "@temporalio/client";
-import { JOB_WORKFLOW, type JobWorkflowInput } from "../core/job-workflow";
+import {
+  ActivityNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from "@temporalio/client";
+import { type JobWorkflowInput, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
 import { type AttemptEnd, isFinal } from "../core/states";
 import { attemptActivityId, attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
@@ -13,30 +17,39 @@ type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts"
 
 /**
  * Starts a job's workflow. `first` never repeats one that ran; `again` repairs one that was closed
- * before its job ended. One that runs is left alone either way.
+ * before its job ended. One that runs is left alone either way. A started one looks at its job's first
+ * attempt before it waits, so it needs no telling of what was committed before the start.
+ *
+ * @returns whether this call has started it.
  */
 export async function startJobWorkflow(
   ctx: Context,
   job: Startable,
   start: "first" | "again",
-): Promise<void> {
+): Promise<boolean> {
   const input: JobWorkflowInput = {
     jobId: job.job_id,
     maxAttempts: job.max_attempts,
     requestId: job.request_id,
   };
-  await ctx.temporal.workflow.start(JOB_WORKFLOW, {
-    workflowId: jobWorkflowId(job.job_id),
-    taskQueue: ctx.config.temporal.taskQueue,
-    args: [input],
-    workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
-    workflowIdConflictPolicy: "USE_EXISTING",
-    staticSummary: `${job.job_type} job of ${job.user_id}`,
-    typedSearchAttributes: [
-      { key: searchAttributeKeys.jobType, value: job.job_type },
-      { key: searchAttributeKeys.userId, value: job.user_id },
-    ],
-  });
+  try {
+    await ctx.temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, {
+      workflowId: jobWorkflowId(job.job_id),
+      taskQueue: ctx.config.temporal.taskQueue,
+      args: [input],
+      workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
+      workflowIdConflictPolicy: "FAIL",
+      staticSummary: `${job.job_type} job of ${job.user_id}`,
+      typedSearchAttributes: [
+        { key: searchAttributeKeys.jobType, value: job.job_type },
+        { key: searchAttributeKeys.userId, value: job.user_id },
+      ],
+    });
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
+    throw error;
+  }
 }
 
 /**

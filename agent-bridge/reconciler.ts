@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { JOB_WORKFLOW } from "../core/job-workflow";
+import { JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
 import { jobIdOfWorkflow } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { forgetOldKeys } from "../infra/database/idempotency";
@@ -58,7 +58,8 @@ export class Reconciler implements Part {
     const open = new Set<string>();
     // Another Forge may share the namespace: its jobs are in a database of its own.
     const { taskQueue } = this.ctx.config.temporal;
-    const ours = `WorkflowType = '${JOB_WORKFLOW}' AND TaskQueue = '${taskQueue}'`;
+    const types = `'${JOB_WORKFLOW}', '${SUBMITTED_JOB_WORKFLOW}'`;
+    const ours = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
     const query = `${ours} AND ExecutionStatus = 'Running'`;
     const workflows = this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
     for await (const { workflowId } of workflows) {

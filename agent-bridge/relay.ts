@@ -1,6 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
-import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
 import { isDatabaseError } from "../infra/database/errors";
@@ -9,7 +6,7 @@ import {
   type Debt,
   findDebt,
   postponeDebt,
-  settleDebt,
+  settleDebts,
 } from "../infra/database/outbox";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
@@ -21,8 +18,6 @@ const SWEEP_MS = 500;
 /** Nothing owed for so long: each fourth sweep is enough. What this process owes, it hears of at once. */
 const QUIET_AFTER_MS = 10_000;
 const QUIET_STRIDE = 4;
-/** A new job's hand-out goes first: the worker waits for it, while nobody waits for the workflow. */
-const START_DELAY_MS = 25;
 /** Most calls at once, and most rows claimed at once: a row must not outwait its lease. */
 const CONCURRENCY = 20;
 /** Most rows of this process that wait for one of these calls; the sweep finds what is beyond. */
@@ -66,14 +61,13 @@ export class Relay implements Part {
   /** Right after the commit, in the process that holds the row's first lease. */
   private readonly onOutbox = (row: OutboxRow): void => {
     this.owedAtMs = this.ctx.clock.nowMs();
-    // While Temporal is away, the sweep does it.
-    if (this.isDown()) return;
+    // A start is not due yet; and while Temporal is away, the sweep does it.
+    if (row.attempt === 0 || this.isDown()) return;
     if (this.inFlight.size < CONCURRENCY) this.track(this.payNow(row));
     else if (this.waiting.length < MAX_WAITING) this.waiting.push(row);
   };
 
   private async payNow(row: OutboxRow): Promise<void> {
-    if (row.attempt === 0) await sleep(START_DELAY_MS);
     const debt = await findDebt(this.ctx.pool, row.jobId, row.attempt);
     if (debt) await this.pay(debt);
   }
@@ -122,29 +116,30 @@ export class Relay implements Part {
 
   private async pay(debt: Debt): Promise<void> {
     try {
-      if (debt.superseded || (isFinal(debt.status) && debt.attempt === 0)) {
-        await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
+      if (debt.superseded) {
+        await settleDebts(this.ctx.pool, debt.job_id, [debt.attempt]);
         return;
       }
-      const taken = await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-        debt.attempt === 0 ? this.startWorkflow(debt) : this.deliverOutcome(debt),
+      const settled = await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+        this.tellTemporal(debt),
       );
       this.downUntilMs = 0;
-      this.count(debt, taken ? "taken" : "not_waited_for");
-      if (taken) await settleDebt(this.ctx.pool, debt.job_id, debt.attempt);
+      this.count(debt, settled.length > 0 ? "taken" : "not_waited_for");
+      if (settled.length > 0) await settleDebts(this.ctx.pool, debt.job_id, settled);
       else await this.postpone(debt, "the workflow does not wait for it yet");
     } catch (error) {
       await this.onFailure(debt, error);
     }
   }
 
-  private async startWorkflow(debt: Debt): Promise<boolean> {
-    try {
-      await startJobWorkflow(this.ctx, debt, "first");
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    }
-    return true;
+  /** @returns the debts of the job that are paid by it; none where the workflow does not wait for it yet. */
+  private async tellTemporal(debt: Debt): Promise<number[]> {
+    const { attempt, unstarted } = debt;
+    const started = unstarted && (await startJobWorkflow(this.ctx, debt, "first"));
+    if (attempt === 0) return [0];
+    // A workflow looks before it waits: what was committed before its start, it knows.
+    if (started) return [0, attempt];
+    return (await this.deliverOutcome(debt)) ? [attempt] : [];
   }
 
   /** @returns false when the workflow does not know the outcome yet. */
@@ -156,8 +151,8 @@ export class Relay implements Part {
     return await reconcileWorkflow(this.ctx, jobId);
   }
 
-  private count({ attempt }: Debt, result: "taken" | "not_waited_for" | "failed"): void {
-    this.ctx.metrics.temporalCalls.inc({ call: attempt === 0 ? "start" : "outcome", result });
+  private count({ unstarted }: Debt, result: "taken" | "not_waited_for" | "failed"): void {
+    this.ctx.metrics.temporalCalls.inc({ call: unstarted ? "start" : "outcome", result });
   }
 
   private async onFailure(debt: Debt, error: unknown): Promise<void> {

@@ -53,7 +53,7 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
         ...job,
         warnings: [...warnings, ...(told ?? [])],
         retriedFrom: asked.retriedFrom ?? null,
-        leaseS: ctx.config.outbox.firstLeaseS,
+        startAfterS: ctx.config.outbox.startAfterS,
       });
       if (!row) throw new Error(`${job.jobId} is there already`);
       return presentJob(row);

@@ -1,7 +1,9 @@
 import type { AttemptEnd, ErrorCode } from "./states";
 
-/** The name the job workflow is registered under; the relay starts it without importing it. */
+/** The names that job workflows are registered under; who starts one does not import it. */
 export const JOB_WORKFLOW = "jobWorkflow";
+/** For a job that is in the database before its workflow starts: its first attempt may have ended by then. */
+export const SUBMITTED_JOB_WORKFLOW = "submittedJobWorkflow";
 
 /** Search attributes of a job's workflow. Set at its start and never changed after. */
 export const SEARCH_ATTRIBUTES = { jobType: "ForgeJobType", userId: "ForgeUserId" } as const;

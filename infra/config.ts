@@ -78,6 +78,9 @@ const variables = {
   FORGE_RECONCILE_AFTER_S: seconds(60).describe(
     "an unfinished job that stood still for longer is compared with Temporal, in seconds",
   ),
+  FORGE_WORKFLOW_START_S: seconds(3).describe(
+    "a job's workflow starts when its first attempt has ended, or so long after its submission, in seconds",
+  ),
   FORGE_OUTBOX_LEASE_S: seconds(10).describe(
     "an outbox entry claimed for longer is delivered by another process, in seconds; longer than a call takes",
   ),
@@ -174,7 +177,11 @@ const schema = z.object(variables).transform((env, context) => ({
     cacheBytes: env.FORGE_PREVIEW_CACHE_BYTES,
     timeoutMs: env.FORGE_PREVIEW_TIMEOUT_S * 1000,
   },
-  outbox: { leaseS: env.FORGE_OUTBOX_LEASE_S, firstLeaseS: env.FORGE_OUTBOX_FIRST_LEASE_S },
+  outbox: {
+    startAfterS: env.FORGE_WORKFLOW_START_S,
+    leaseS: env.FORGE_OUTBOX_LEASE_S,
+    firstLeaseS: env.FORGE_OUTBOX_FIRST_LEASE_S,
+  },
   reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
 }));
 

@@ -1,4 +1,4 @@
 export { bootstrapWorkflow } from "./bootstrap";
 export { deploymentWorkflow } from "./deployment";
-export { jobWorkflow } from "./job";
+export { jobWorkflow, submittedJobWorkflow } from "./job";
 export { pipelineWorkflow } from "./pipeline";

@@ -29,8 +29,22 @@ const unhurried = proxyActivities<Activities>({
  * when its worker is free, is decided where every cancel is.
  */
 export async function jobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
+  return await runJob(input, awaitAttempt);
+}
+
+/**
+ * The same for a job whose workflow starts after it was submitted. Looks at the first attempt before it
+ * waits for it: a short job has ended by then, and its whole execution is one workflow task.
+ */
+export async function submittedJobWorkflow(input: JobWorkflowInput): Promise<JobEnd> {
+  return await runJob(input, lookAtFirstAttempt);
+}
+
+type AwaitAttempt = (job: AttemptInput) => Promise<AttemptReport>;
+
+async function runJob(input: JobWorkflowInput, awaitOne: AwaitAttempt): Promise<JobEnd> {
   CancellationScope.current().cancelRequested.catch(() => handOnCancel(input));
-  const end = await CancellationScope.nonCancellable(() => runToItsEnd(input));
+  const end = await CancellationScope.nonCancellable(() => runToItsEnd(input, awaitOne));
   if (end.status === "failed") {
     throw ApplicationFailure.nonRetryable(`job failed: ${end.code}`, end.code);
   }
@@ -42,14 +56,14 @@ async function handOnCancel({ jobId, requestId }: JobWorkflowInput): Promise<voi
   await CancellationScope.nonCancellable(() => regular.cancelJob({ jobId }));
 }
 
-async function runToItsEnd(input: JobWorkflowInput): Promise<JobEnd> {
+async function runToItsEnd(input: JobWorkflowInput, awaitOne: AwaitAttempt): Promise<JobEnd> {
   if (input.fromStep && !(await reliably((activities) => activities.insertStepJob(input)))) {
     return { status: "failed", code: "cancelled" };
   }
   for (let attempt = 1; ; attempt++) {
     const job = { jobId: input.jobId, attempt, requestId: input.requestId };
     if (attempt > 1) await regular.queueAttempt(job);
-    const report = await awaitAttempt(job);
+    const report = await awaitOne(job);
     if ("status" in report) return report;
     log.info("attempt ended", {
       job_id: job.jobId,
@@ -78,6 +92,12 @@ async function awaitAttempt(job: AttemptInput): Promise<AttemptReport> {
     summary: `attempt ${job.attempt}`,
   });
   return await awaitAttempt(job);
+}
+
+async function lookAtFirstAttempt(job: AttemptInput): Promise<AttemptReport> {
+  if (job.attempt > 1) return await awaitAttempt(job);
+  const report = await quick.lookAtAttempt(job).catch(() => null);
+  return report ?? (await awaitAttempt(job));
 }
 
 type AttemptInput = Parameters<Activities["awaitAttempt"]>[0];

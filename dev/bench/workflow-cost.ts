@@ -9,7 +9,7 @@ import {
 import { createActivities } from "../../activities";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { JOB_WORKFLOW } from "../../core/job-workflow";
+import { SUBMITTED_JOB_WORKFLOW } from "../../core/job-workflow";
 import { shapeOf } from "../../core/requirements";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { Context } from "../../infra/context";
@@ -38,8 +38,8 @@ export interface WorkflowCost {
 }
 
 /**
- * The mean time of a job's workflow (its attempt has ended, so what remains is the attempt's activity
- * and the final writes) against a bare workflow with one activity: same server, same worker, 50 in
+ * The mean time of a job's workflow (its attempt has ended, as that of a short job when it starts, so
+ * what remains is the look at the attempt, and the final writes) against a bare workflow with one activity: same server, same worker, 50 in
  * flight, in alternating rounds. The round whose ratio is the middle one counts: what else the machine does
  * may meet one half of a round.
  */
@@ -65,7 +65,7 @@ export async function measureWorkflowCost(
   return await worker.runUntil(async () => {
     const bare = (id: string) => runWorkflow(ctx, "bareWorkflow", `bare:${id}`, []);
     const job = (jobId: string) =>
-      runWorkflow(ctx, JOB_WORKFLOW, jobWorkflowId(jobId), [
+      runWorkflow(ctx, SUBMITTED_JOB_WORKFLOW, jobWorkflowId(jobId), [
         { jobId, maxAttempts: 3, requestId: "bench" },
       ]);
     await inFlight(
@@ -139,7 +139,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     expectedCostUsd: null,
     requestId: "bench",
     outputIds: { dataset_id: artifactId },
-    leaseS: 3600,
+    startAfterS: 3600,
   });
   await execute(
     ctx.pool,

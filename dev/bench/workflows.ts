@@ -1,6 +1,6 @@
 import { proxyActivities } from "@temporalio/workflow";
 
-export { jobWorkflow } from "../../workflows/job";
+export { submittedJobWorkflow } from "../../workflows/job";
 
 const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: "1m" });
 

@@ -85,10 +85,10 @@ export interface NewJob {
   /** Ids for the first attempt's artifacts. */
   outputIds: Record<string, string>;
   /**
-   * For how long the inserting process alone may start the workflow, in seconds; null where it is the
-   * workflow that inserts its job.
+   * When the workflow starts if the first attempt has not ended before, in seconds from now; null where it
+   * is the workflow that inserts its job.
    */
-  leaseS: number | null;
+  startAfterS: number | null;
   /** Where the job is a pipeline's. */
   step?: { pipelineId: string; name: string; run: number; reuseKey: string | null };
 }
@@ -138,7 +138,7 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
       job.requestId,
       job.shape,
       job.outputIds,
-      job.leaseS,
+      job.startAfterS,
       job.retriedFrom,
       job.requirements.tags,
       job.step?.pipelineId ?? null,

@@ -1,5 +1,4 @@
 import type { JobType } from "../../core/job-types";
-import type { JobStatus } from "../../core/states";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 /** A debt to Temporal, with what it takes to pay it. */
@@ -11,14 +10,16 @@ export interface Debt {
   job_type: JobType;
   max_attempts: number;
   request_id: string;
-  status: JobStatus;
   /** A later attempt exists, so this one's outcome has been taken in. */
   superseded: boolean;
+  /** The start of the job's workflow is owed, by this debt or another one. */
+  unstarted: boolean;
 }
 
 const DEBT = `o.job_id, o.attempt, o.tries, j.user_id, j.job_type, j.max_attempts, j.request_id,
-  j.status, o.attempt > 0 and exists (
-    select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded`;
+  o.attempt > 0 and exists (
+    select from attempts a where a.job_id = o.job_id and a.attempt > o.attempt) as superseded,
+  exists (select from outbox s where s.job_id = o.job_id and s.attempt = 0) as unstarted`;
 
 /** One debt, for the process that just wrote it. */
 export async function findDebt(
@@ -48,8 +49,11 @@ export async function claimDebts(db: Queryable, leaseS: number, limit: number): 
   );
 }
 
-export async function settleDebt(db: Queryable, jobId: string, attempt: number): Promise<void> {
-  await execute(db, "delete from outbox where job_id = $1 and attempt = $2", [jobId, attempt]);
+export async function settleDebts(db: Queryable, jobId: string, attempts: number[]): Promise<void> {
+  await execute(db, "delete from outbox where job_id = $1 and attempt = any($2::int[])", [
+    jobId,
+    attempts,
+  ]);
 }
 
 /** Nothing is owed for a job that has ended. */

@@ -50,7 +50,7 @@ export function newJob({ config }: Context, asked: Asked): NewJob {
     expectedCostUsd: asked.expectedCostUsd ?? null,
     requestId: asked.requestId,
     outputIds: { [form.idField]: newId(form.idPrefix) },
-    leaseS: null,
+    startAfterS: null,
   };
 }
 

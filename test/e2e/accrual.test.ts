@@ -137,7 +137,7 @@ async function begin(workerId: string): Promise<string> {
     expectedCostUsd: null,
     requestId: "r",
     outputIds: { deployment_id: artifactId },
-    leaseS: 3_600,
+    startAfterS: 3_600,
   });
   await run(jobId, workerId);
   await reserveArtifact(pool, {

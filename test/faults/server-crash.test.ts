@@ -136,6 +136,30 @@ test("after the workflow's start, before that is noted", async () => {
   await finishesAfterRestart(job_id);
 });
 
+test("after job_result's commit, before the workflow's start", async () => {
+  forge.own("temporal").signal("SIGSTOP");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  expect((await worker.complete(await worker.take())).status).toBe(200);
+  await killServer();
+  forge.own("temporal").signal("SIGCONT");
+  expect(await owes(job_id)).toEqual([0, 1]);
+  expect(await workflowExists(job_id)).toBe(false);
+  await finishesAfterRestart(job_id);
+});
+
+test("after the workflow's start for a result, before anything else", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await holding("lock table billing_records in share mode", [], async () => {
+    expect((await worker.complete(handed)).status).toBe(200);
+    await untilSomebodyWaits();
+    expect(await workflowExists(job_id)).toBe(true);
+    await killServer();
+  });
+  expect(await count("billing_records", job_id)).toBe(0);
+  await finishesAfterRestart(job_id);
+});
+
 test("after job_result's commit, before Temporal knows", async () => {
   const jobId = await acceptedButUntold();
   await killServer();
