@@ -46,10 +46,12 @@ export class BootstrapStarter implements Part {
   }
 
   private async startWorkflow(input: BootstrapInput): Promise<void> {
+    const { taskQueue, taskTimeoutMs } = this.ctx.config.temporal;
     try {
       await this.ctx.temporal.workflow.start(BOOTSTRAP_WORKFLOW, {
         workflowId: bootstrapWorkflowId(input.workerId),
-        taskQueue: this.ctx.config.temporal.taskQueue,
+        taskQueue,
+        workflowTaskTimeout: taskTimeoutMs,
         args: [input],
         workflowIdReusePolicy: "ALLOW_DUPLICATE",
         workflowIdConflictPolicy: "USE_EXISTING",

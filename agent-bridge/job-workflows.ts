@@ -32,10 +32,12 @@ export async function startJobWorkflow(
     maxAttempts: job.max_attempts,
     requestId: job.request_id,
   };
+  const { taskQueue, taskTimeoutMs } = ctx.config.temporal;
   try {
     await ctx.temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, {
       workflowId: jobWorkflowId(job.job_id),
-      taskQueue: ctx.config.temporal.taskQueue,
+      taskQueue,
+      workflowTaskTimeout: taskTimeoutMs,
       args: [input],
       workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
       workflowIdConflictPolicy: "FAIL",

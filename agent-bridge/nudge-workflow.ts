@@ -15,10 +15,12 @@ interface Nudged {
 /** Tells a workflow that there is something to look at in Postgres; one that does not run is started. */
 export async function nudgeWorkflow(ctx: Context, nudged: Nudged): Promise<void> {
   const { workflow, workflowId, input, userId, summary } = nudged;
+  const { taskQueue, taskTimeoutMs } = ctx.config.temporal;
   await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
     ctx.temporal.workflow.signalWithStart(workflow, {
       workflowId,
-      taskQueue: ctx.config.temporal.taskQueue,
+      taskQueue,
+      workflowTaskTimeout: taskTimeoutMs,
       args: [input],
       signal: NUDGE_SIGNAL,
       workflowIdReusePolicy: "ALLOW_DUPLICATE",

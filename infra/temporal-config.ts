@@ -30,6 +30,9 @@ export const TEMPORAL_VARIABLES = {
   FORGE_TEMPORAL_STICKY_S: seconds(10).describe(
     "a workflow task not taken by its worker for longer goes to any worker, in seconds",
   ),
+  FORGE_TEMPORAL_TASK_S: seconds(10).describe(
+    "a workflow task whose worker was killed goes to another one after so long, in seconds",
+  ),
   FORGE_STUCK_AFTER_TRIES: wholeNumber(10).describe(
     "a write of a workflow that has failed so often is noted as stuck; ten tries take about a minute",
   ),
@@ -50,6 +53,7 @@ export interface TemporalConfig {
   namespace: string;
   taskQueue: string;
   stickyS: number;
+  taskTimeoutMs: number;
   stuckAfterTries: number;
 }
 
@@ -103,6 +107,7 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,
     stickyS: env.FORGE_TEMPORAL_STICKY_S,
+    taskTimeoutMs: env.FORGE_TEMPORAL_TASK_S * 1000,
     stuckAfterTries: env.FORGE_STUCK_AFTER_TRIES,
   };
 }

@@ -3,7 +3,7 @@ import {
   SearchAttributeType,
   WorkflowExecutionAlreadyStartedError,
 } from "@temporalio/common";
-import { ChildWorkflowFailure, executeChild } from "@temporalio/workflow";
+import { ChildWorkflowFailure, executeChild, workflowInfo } from "@temporalio/workflow";
 import type { JobType } from "../core/job-types";
 import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../core/job-workflow";
 import { jobWorkflowId } from "../core/workflow-ids";
@@ -30,6 +30,7 @@ export async function runChildJob(job: ChildJob): Promise<boolean> {
     await executeChild(JOB_WORKFLOW, {
       workflowId: jobWorkflowId(input.jobId),
       args: [input],
+      workflowTaskTimeout: workflowInfo().taskTimeoutMs,
       parentClosePolicy: "ABANDON",
       workflowIdReusePolicy: "REJECT_DUPLICATE",
       staticSummary: summary,

@@ -24,6 +24,7 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
     connectionString: options.connectionString,
     max: options.max,
     application_name: "forge",
+    idleTimeoutMillis: IDLE_MS,
     connectionTimeoutMillis: Math.ceil(options.timeoutMs / 2),
     query_timeout: options.timeoutMs,
     statement_timeout: options.timeoutMs,
@@ -34,6 +35,9 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
   return pool;
 }
+
+/** A new connection has everything to prepare anew: with pg's own 10 s, bursts make most of them new. */
+const IDLE_MS = 300_000;
 
 const statementNames = new Map<string, string>();
 /** How often a change of the schema was met. Part of the names: then all connections prepare anew. */

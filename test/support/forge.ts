@@ -59,6 +59,7 @@ const DEFAULTS = {
   FORGE_OUTBOX_LEASE_S: "2",
   FORGE_OUTBOX_FIRST_LEASE_S: "1",
   FORGE_TEMPORAL_STICKY_S: "2",
+  FORGE_TEMPORAL_TASK_S: "3",
 };
 
 export interface ForgeOptions {
