@@ -6,6 +6,7 @@ import type { Context } from "../infra/context";
 import { attemptEndOf, findAttemptState, queueAttempt } from "../infra/database/attempts";
 import { failJob, findJob, type JobRow } from "../infra/database/jobs";
 import { settleAllDebts } from "../infra/database/outbox";
+import type { Queryable } from "../infra/database/pool";
 import { transaction } from "../infra/database/transaction";
 import { cancelJob } from "../infra/fleet/cancel-job";
 import { newId } from "../infra/ids";
@@ -46,7 +47,7 @@ export function createAttemptActivities(ctx: Context) {
 
     /** Puts attempt n of a job into the queue. Idempotent. */
     async queueAttempt(input: AttemptInput): Promise<void> {
-      const job = await requireJob(ctx, input.jobId);
+      const job = await requireJob(ctx.pool, input.jobId);
       const form = ARTIFACT_FORMS[job.job_type];
       const queued = await queueAttempt(ctx.pool, input.jobId, input.attempt, {
         // What is placed again is the same thing, whichever attempt does it.
@@ -69,22 +70,24 @@ export function createAttemptActivities(ctx: Context) {
      */
     async failJob(input: AttemptInput & { code: ErrorCode }): Promise<JobEnd> {
       await billFailedJob(ctx, input);
-      const failed = await transaction(ctx.pool, async (db) => {
-        const changed = await failJob(db, input.jobId, input.attempt, input.code);
-        await settleAllDebts(db, input.jobId);
-        return changed;
+      const { failed, end } = await transaction(ctx.pool, async (db) => {
+        const failed = await failJob(db, input.jobId, input.attempt, input.code);
+        const job = await requireJob(db, input.jobId);
+        const end = endOf(job.status, job.error_code);
+        if (end) await settleAllDebts(db, input.jobId);
+        return { failed, end };
       });
       if (failed) activityLogger(ctx, input).info({ code: input.code }, "job failed");
-      const job = await requireJob(ctx, input.jobId);
-      return endOf(job.status, job.error_code) ?? { status: "failed", code: input.code };
+      if (!end) throw gone(`the end of attempt ${input.attempt} of ${input.jobId}`);
+      return end;
     },
   };
 }
 
 const before = (input: AttemptInput): AttemptInput => ({ ...input, attempt: input.attempt - 1 });
 
-async function requireJob(ctx: Context, jobId: string): Promise<JobRow> {
-  const job = await findJob(ctx.pool, jobId, null);
+async function requireJob(db: Queryable, jobId: string): Promise<JobRow> {
+  const job = await findJob(db, jobId, null);
   if (!job) throw gone(`job ${jobId}`);
   return job;
 }

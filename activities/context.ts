@@ -16,6 +16,15 @@ export interface AttemptInput {
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
 
+const NOT_YET = "not_yet";
+
+/** What an activity fails with that is tried until something else has happened: nothing is wrong. */
+export const notYet = (what: string): ApplicationFailure =>
+  ApplicationFailure.retryable(what, NOT_YET);
+
+export const isNotYet = (error: unknown): boolean =>
+  error instanceof ApplicationFailure && error.type === NOT_YET;
+
 /** A logger that says which job, which attempt and whose request a line belongs to. */
 export function activityLogger(ctx: Context, job: AttemptInput): Logger {
   const { activityId, activityType, workflowExecution } = ActivityContext.current().info;

@@ -17,7 +17,7 @@ import { placeDeployment } from "../infra/fleet/place-deployment";
 import { stopDeployment } from "../infra/fleet/stop-deployment";
 import { putJson } from "../infra/store/object-store";
 import { fileRecord, requireRecord } from "./billing";
-import { gone } from "./context";
+import { gone, notYet } from "./context";
 
 export function createDeploymentActivities(ctx: Context) {
   return {
@@ -54,7 +54,7 @@ export function createDeploymentActivities(ctx: Context) {
     async awaitJobEnd({ jobId }: Pick<PlacementJob, "jobId">): Promise<void> {
       const job = await findJob(ctx.pool, jobId, null);
       if (!job) throw gone(`job ${jobId}`);
-      if (!isFinal(job.status)) throw new Error(`${jobId} has not ended yet`);
+      if (!isFinal(job.status)) throw notYet(`${jobId} has not ended yet`);
     },
   };
 }

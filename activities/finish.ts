@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
 import { NO_USAGE } from "../core/billing/usage";
 import type { JobEnd } from "../core/job-workflow";
@@ -5,7 +6,7 @@ import { describeArtifact, type ManifestFacts, type MeasuredTable } from "../cor
 import type { Manifest } from "../core/manifest-schema";
 import { sourceIdsOf } from "../core/references";
 import type { Context } from "../infra/context";
-import { findSources } from "../infra/database/artifacts";
+import { findManifest, findSources } from "../infra/database/artifacts";
 import type { BillingRow } from "../infra/database/billing-records";
 import {
   type CompletionFacts,
@@ -41,7 +42,8 @@ export function createFinalActivities(ctx: Context) {
       if (job.status === "failed") return await endOf(ctx, jobId);
       if (job.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
-      if (!facts) throw new Error(`attempt ${attempt} of ${jobId} is not ready to be finished`);
+      // An outcome is committed before anybody is told of it.
+      if (!facts) throw gone(`the end of attempt ${attempt} of ${jobId}`);
       if (facts.status === "completed") return { status: "completed" };
       const prefix = artifactPrefix(facts.job_type, facts.storage_id);
       const { metrics } = ctx;
@@ -67,13 +69,32 @@ export function createFinalActivities(ctx: Context) {
         ? transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))
         : completeJob(ctx.pool, made);
       const completed = await metrics.finishing("complete", completing);
-      if (!completed) return await endOf(ctx, jobId);
+      if (!completed) {
+        await fileRegistered(ctx, storageId, prefix);
+        return await endOf(ctx, jobId);
+      }
       if (isDeploy) ctx.signals.emit("deployment", storageId);
       const { total_cost_usd } = bill;
       activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
       return { status: "completed" };
     },
   };
+}
+
+/**
+ * After a manifest was written of a job that another run of this has completed: that may have been replaced
+ * since, or deleted. What the registry says is written again until the two agree.
+ */
+async function fileRegistered(ctx: Context, storageId: string, prefix: string): Promise<void> {
+  const key = `${prefix}${MANIFEST_FILE}`;
+  for (let filed: Manifest | undefined; ; ) {
+    const registered = await findManifest(ctx.pool, storageId);
+    if (!registered) return;
+    if (registered.deleted_at !== null) return await ctx.store.remove(key);
+    if (isDeepStrictEqual(registered.manifest, filed)) return;
+    await putJson(ctx.store, key, registered.manifest);
+    filed = registered.manifest;
+  }
 }
 
 /** Of a job that another run of this, or an operator, has ended meanwhile. */

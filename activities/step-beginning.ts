@@ -19,6 +19,7 @@ import type { Beginning } from "../infra/database/step-changes";
 import { findReusableJob, readHistory } from "../infra/database/step-history";
 import { newId } from "../infra/ids";
 import { checkNames } from "../infra/submissions/new-job";
+import { notYet } from "./context";
 import { chooseStep, findReuseKey, resolveSubmission, StepFault } from "./step-submission";
 
 /** What all submissions of a pipeline's steps may take in the database, in bytes. */
@@ -53,10 +54,19 @@ export async function prepare(
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;
     const needs = requirementsOf(step.job_type, resources, ctx.config.jobs.policy, payload);
-    ctx.queueQuota.admit(userId, shapeOf(userId, needs));
+    admit(ctx, userId, shapeOf(userId, needs));
   }
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
   return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };
+}
+
+/** @throws where the tenant's queue is full. */
+function admit(ctx: Context, userId: string, shape: string): void {
+  try {
+    ctx.queueQuota.admit(userId, shape);
+  } catch (error) {
+    throw error instanceof ForgeError ? notYet(error.message) : error;
+  }
 }
 
 /** Of a step's job, where its tenant has a budget. */

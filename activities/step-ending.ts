@@ -2,6 +2,7 @@ import { explain, judge } from "../core/pipelines/gate";
 import type { StepRow, StepWork } from "../infra/database/pipeline-steps";
 import type { PipelineRow } from "../infra/database/pipelines";
 import type { StepEnding } from "../infra/database/step-changes";
+import { notYet } from "./context";
 import { factsOf } from "./step-submission";
 
 /** How a step has ended, by its job and its gate. Throws while the job has not ended. */
@@ -12,7 +13,7 @@ export function endingOf(
 ): StepEnding {
   if (step.job_status === null) {
     if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
-    throw new Error(`job ${step.job_id} of step "${step.name}" is not there yet`);
+    throw notYet(`job ${step.job_id} of step "${step.name}" is not there yet`);
   }
   switch (step.job_status) {
     case "completed":
@@ -25,7 +26,7 @@ export function endingOf(
         errorCode: "step_failed",
       };
     default:
-      throw new Error(`job ${step.job_id} has not ended`);
+      throw notYet(`job ${step.job_id} has not ended`);
   }
 }
 

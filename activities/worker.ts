@@ -13,9 +13,13 @@ const DRAIN_MS = 5_000;
 /** Its native part takes 50 MB, which a process that only serves the API need not have. */
 const loadTemporal = () => import("@temporalio/worker");
 
-/** Sends Temporal's own log lines, workflow logs among them, through ours. Once per process. */
+/**
+ * Sends Temporal's own log lines, workflow logs among them, through ours. A process has one runtime, which
+ * ends with its last worker: after an outage there is none.
+ */
 async function installRuntime({ logger, metrics }: Context): Promise<void> {
   const { DefaultLogger, Runtime } = await loadTemporal();
+  if (Runtime._instance) return;
   const bindAddress = await metrics.temporal.open();
   Runtime.install({
     telemetryOptions: { metrics: { prometheus: { bindAddress } } },
@@ -43,7 +47,7 @@ export class TemporalWorkerPart implements Part {
   ) {}
 
   start(): void {
-    this.running = installRuntime(this.ctx).then(() => this.keepRunning());
+    this.running = this.keepRunning();
   }
 
   async stop(): Promise<void> {
@@ -74,6 +78,7 @@ export class TemporalWorkerPart implements Part {
   private async runOnce(onRunning: () => void): Promise<void> {
     const { connection: to, address, namespace, taskQueue, stickyS } = this.ctx.config.temporal;
     const { NativeConnection, Worker } = await loadTemporal();
+    await installRuntime(this.ctx);
     await registerSearchAttributes(this.ctx.temporal);
     const connection = await NativeConnection.connect(to);
     try {

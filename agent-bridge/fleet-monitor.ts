@@ -40,6 +40,8 @@ export class FleetMonitor implements Part {
   private readonly presence: Presence;
   /** By how much the database's clock was set forward, while its deadlines do not follow yet. */
   private steppedMs = 0;
+  /** The database's time at the last look before that. */
+  private steppedSince = new Date(0);
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
@@ -77,7 +79,7 @@ export class FleetMonitor implements Part {
     for (const unfetched of await listUnfetched(this.ctx.pool, assignmentTimeoutS)) {
       await this.attempt(unfetched.worker_id, () => this.takeBack(unfetched));
     }
-    for (const denied of await listDenied(this.ctx.pool)) {
+    for (const denied of await listDenied(this.ctx.pool, assignmentTimeoutS)) {
       await this.attempt(denied.worker_id, () => this.loseDenied(denied));
     }
     // After an outage a worker has the grace to bring what it finished meanwhile.
@@ -97,7 +99,10 @@ export class FleetMonitor implements Part {
   private async look(): Promise<SignsOfLife[]> {
     try {
       const databaseMs = Date.parse(await readClock(this.ctx.pool));
-      this.steppedMs += this.presence.look({ runningMs: uptime() * 1000, databaseMs });
+      const before = this.presence.databaseMs;
+      const steppedMs = this.presence.look({ runningMs: uptime() * 1000, databaseMs });
+      if (this.steppedMs === 0 && before !== undefined) this.steppedSince = new Date(before);
+      this.steppedMs += steppedMs;
       await this.followStep();
       return await listSignsOfLife(this.ctx.pool);
     } catch (error) {
@@ -112,7 +117,7 @@ export class FleetMonitor implements Part {
   private async followStep(): Promise<void> {
     if (this.steppedMs === 0) return;
     const byS = this.steppedMs / 1000;
-    const moved = await transaction(this.ctx.pool, (db) => followStep(db, byS));
+    const moved = await transaction(this.ctx.pool, (db) => followStep(db, byS, this.steppedSince));
     this.steppedMs = 0;
     this.ctx.logger.warn({ by_s: byS, attempts: moved }, "the database's clock was set forward");
   }

@@ -23,8 +23,10 @@ import { Waiters } from "./waiters";
 
 export interface AgentBridge {
   routes: Route[];
-  /** What runs beside the routes: scheduler, fleet monitor, relay, reconciler, sweeper, export. */
+  /** What runs in every process: scheduler, relay, reconciler, sweeper, export. */
   parts: Part[];
+  /** What runs where workers are served: a process that nobody can reach must not judge who is silent. */
+  watch: Part[];
 }
 
 /** Everything between the control plane and its workers. */
@@ -44,7 +46,6 @@ export function createAgentBridge(ctx: Context): AgentBridge {
     parts: [
       new Relay(ctx),
       scheduler,
-      new FleetMonitor(ctx),
       new Reconciler(ctx),
       new BootstrapStarter(ctx),
       new PipelineStarter(ctx),
@@ -53,5 +54,6 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       new MonthCloser(ctx),
       new BillingExporter(ctx),
     ],
+    watch: [new FleetMonitor(ctx)],
   };
 }

@@ -39,6 +39,11 @@ export class Presence {
     return steppedMs > LEAST_STEP_MS ? steppedMs : 0;
   }
 
+  /** The database's time at the last look. */
+  get databaseMs(): number | undefined {
+    return this.last?.databaseMs;
+  }
+
   /** For how long there was no gap, up to the last look, in ms. */
   get forMs(): number {
     return this.last === undefined ? 0 : Math.max(0, this.last.runningMs - this.sinceMs);

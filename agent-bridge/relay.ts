@@ -11,7 +11,7 @@ import {
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { OutboxRow } from "../infra/signals";
-import { isTemporalThere, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { isRefusal, isTemporalThere, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import { reconcileWorkflow, startJobWorkflow, tellOutcome } from "./job-workflows";
 
 const SWEEP_MS = 500;
@@ -22,7 +22,7 @@ const QUIET_STRIDE = 4;
 const CONCURRENCY = 20;
 /** Most rows of this process that wait for one of these calls; the sweep finds what is beyond. */
 const MAX_WAITING = 10_000;
-/** Longest wait between two tries of a row: while Temporal does not know it, and where it is what is wrong. */
+/** Longest wait between two tries of a row: while that may help, and where Temporal refuses it. */
 const MAX_BACKOFF_S = 10;
 const MAX_FAULT_BACKOFF_S = 300;
 /** So many tries of a row fail while Temporal answers: then the row is what is wrong. */
@@ -167,7 +167,8 @@ export class Relay implements Part {
       if (tries >= SURE_AFTER_TRIES) {
         this.ctx.logger.error(line, "Temporal does not take what is owed for this job");
       }
-      return await this.postpone(debt, String(error), MAX_FAULT_BACKOFF_S);
+      const longestS = isRefusal(error) ? MAX_FAULT_BACKOFF_S : MAX_BACKOFF_S;
+      return await this.postpone(debt, String(error), longestS);
     }
     if (this.downUntilMs === 0) this.ctx.logger.warn({ err: String(error) }, "Temporal is away");
     this.downUntilMs = this.ctx.clock.nowMs() + DOWN_PAUSE_MS;

@@ -13,12 +13,12 @@ import { grantServerRights } from "../infra/database/server-rights";
 import { transaction } from "../infra/database/transaction";
 import { ensureUser } from "../infra/database/users";
 import { createLogger } from "../infra/logger";
-import { isStoreAway } from "../infra/store/object-store";
 import { addAuditCommands } from "./audit-commands";
 import { addBillingCommands } from "./billing-commands";
 import { addJobCommands } from "./job-commands";
 import { keepHeapSmall } from "./memory";
 import { createServer, type Role } from "./server";
+import { startServer } from "./start-server";
 
 function openContext(): Context {
   const { config, unknown } = loadConfig();
@@ -42,26 +42,6 @@ function writeWhole(path: string, content: string): void {
   renameSync(`${path}.part`, path);
 }
 
-/** A store that is set up wrong stops the start; one that is away comes back. */
-async function requireStore({ store, logger }: Context): Promise<void> {
-  try {
-    await store.check();
-  } catch (error) {
-    if (!isStoreAway(error)) throw error;
-    logger.warn({ err: String(error) }, "the artifact store is away");
-  }
-}
-
-/** A branch or tag can be moved, and workers set up over SSH run what it names then. */
-function warnOfMovingRef({ config, logger }: Context): void {
-  const { repository, repositoryRef } = config.bootstrap;
-  if (repository === undefined || /^[0-9a-f]{40}$/.test(repositoryRef)) return;
-  logger.warn(
-    { variable: "FORGE_COMPUTE_REF", value: repositoryRef },
-    "workers set up over SSH run what a branch or tag names; a full commit pins it",
-  );
-}
-
 async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   const ctx = openContext();
   const service = await createServer(ctx, role, (url) => {
@@ -75,10 +55,7 @@ async function serve(role: Role, options: { urlFile?: string }): Promise<void> {
   process.on("SIGTERM", stop);
   process.on("SIGINT", stop);
   try {
-    await migrate(ctx.config.database.url);
-    await requireStore(ctx);
-    warnOfMovingRef(ctx);
-    await service.start();
+    await startServer(ctx, service);
     keepHeapSmall();
   } catch (error) {
     ctx.logger.fatal({ err: error }, "could not start");

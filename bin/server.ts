@@ -41,6 +41,7 @@ export async function createServer(
   });
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
   parts.push(ctx.tables, ...bridge.parts, ...api.parts);
+  if (role !== "worker") parts.push(...bridge.watch);
   const serves = role === "worker" ? NOTHING : { api, bridge };
   parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);

@@ -51,6 +51,9 @@ export async function checkInvariants(
   for (const row of await all(world.pool, HOURS_ON_NO_LINE)) {
     found.push(`I2 a worker's hours are on no line of a bill: ${JSON.stringify(row)}`);
   }
+  for (const row of await all(world.pool, HOURS_DIFFER)) {
+    found.push(`I2 a job's hours are not what its attempts used: ${JSON.stringify(row)}`);
+  }
   found.push(...(await compareDeployments(world.pool, world.temporal)));
   return found;
 }
@@ -154,6 +157,16 @@ const HOURS_ON_NO_LINE = `
   select j.job_id from jobs j where j.status in ('completed', 'failed')
     and exists (select from attempts a where a.job_id = j.job_id and a.gpu_hours_measured is not null)
     and not exists (select from billing_lines l where l.job_id = j.job_id)
+    and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
+
+/** What was measured of a job's attempts is on its lines: billed, or noted as unbilled. */
+const HOURS_DIFFER = `
+  select j.job_id, used.hours as used, noted.hours as noted from jobs j, lateral (
+    select sum(least((usage->>'gpu_hours')::numeric, gpu_hours_measured)) as hours
+    from attempts a where a.job_id = j.job_id) used, lateral (
+    select sum(gpu_hours + unbilled_gpu_hours) as hours
+    from billing_lines l where l.job_id = j.job_id) noted
+  where j.status in ('completed', 'failed') and abs(used.hours - noted.hours) > 0.000001
     and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'accruing')`;
 
 async function recomputeBills({ pool }: World): Promise<string[]> {

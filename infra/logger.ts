@@ -12,9 +12,9 @@ function describeError(error: unknown): unknown {
   return { type: error.name, message: error.message, stack: error.stack, ...code };
 }
 
-/** One JSON line an event on stdout. Keys never reach a log, however they were sent. */
-export function createLogger(level: string): Logger {
-  return pino({
+/** One JSON line an event, on stdout or at the end of a file. Keys never reach a log, however they were sent. */
+export function createLogger(level: string, file?: string): Logger {
+  const options: pino.LoggerOptions = {
     level,
     base: { pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
@@ -24,5 +24,8 @@ export function createLogger(level: string): Logger {
       paths: ["*.authorization", '*["x-service-api-key"]', "req.headers", "*.api_key", "*.key"],
       censor: "[hidden]",
     },
-  });
+  };
+  return file === undefined
+    ? pino(options)
+    : pino(options, pino.destination({ dest: file, mkdir: true, mode: 0o600 }));
 }

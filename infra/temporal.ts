@@ -45,6 +45,15 @@ export async function registerSearchAttributes(client: Client): Promise<void> {
   }
 }
 
+/** INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION, OUT_OF_RANGE, UNIMPLEMENTED. */
+const REFUSALS = [3, 5, 7, 9, 11, 12];
+
+/** Whether Temporal refuses the call itself: anything else may pass, and passes with its own trouble. */
+export function isRefusal(error: unknown): boolean {
+  const code = grpcCode(error);
+  return code !== undefined && REFUSALS.includes(code);
+}
+
 function grpcCode(error: unknown): number | undefined {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ("code" in at && typeof at.code === "number") return at.code;

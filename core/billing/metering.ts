@@ -70,6 +70,10 @@ const FLAG_OF_COUNT: Record<Countable, Flag> = {
 const round = (hours: number): number =>
   new Decimal(hours).toDecimalPlaces(9, Decimal.ROUND_DOWN).toNumber();
 
+/** The GPU hours that are taken of an attempt: those that its worker reports, up to what was measured. */
+export const hoursOf = (reported: number | null, measured: number): number =>
+  round(Math.min(reported ?? measured, measured));
+
 /**
  * What is taken of an attempt's numbers: the GPU hours that its worker reports, as long as they are no
  * more than what was measured; else what was measured. Of the others, as much as is plausible; of rows and
@@ -107,7 +111,7 @@ export function meterAttempt(
       ...NO_USAGE,
       ...told,
       ...filled,
-      gpu_hours: round(Math.min(reported ?? measured, measured)),
+      gpu_hours: hoursOf(reported, measured),
     },
     flags,
   };

@@ -31,6 +31,18 @@ export interface StackOptions {
 export interface GivenServers {
   databaseUrl?: string;
   temporalAddress?: string;
+  /** Runs the forge-server in a process that is there already. */
+  host?: ServerHost;
+}
+
+export interface ServerHost {
+  /** @param env all of its environment. */
+  start(env: NodeJS.ProcessEnv, logFile: string): Promise<HostedServer>;
+}
+
+export interface HostedServer {
+  url: string;
+  stop(): Promise<void>;
 }
 
 /**
@@ -41,13 +53,14 @@ export interface GivenServers {
 export class Stack {
   postgres: ManagedProcess | undefined;
   temporal: ManagedProcess | undefined;
-  server: ManagedProcess | undefined;
   /** Undefined where the server is one as well. */
   temporalWorker: ManagedProcess | undefined;
   readonly otherServers: ManagedProcess[] = [];
   readonly agents = new Map<string, ManagedProcess>();
   apiUrl = "";
 
+  private ownServer: ManagedProcess | undefined;
+  private hosted: HostedServer | undefined;
   private readonly home: string;
   private readonly say: Say;
   private readonly secrets: Secrets;
@@ -64,6 +77,12 @@ export class Stack {
     mkdirSync(this.home, { recursive: true });
     for (const name of claimHome(this.home)) this.say(`Ended ${name} of a stack that was killed`);
     this.secrets = loadSecrets(this.home);
+  }
+
+  /** @throws where a host runs it: it can't be killed, frozen or replaced alone. */
+  get server(): ManagedProcess | undefined {
+    if (this.given.host) throw new Error("the forge-server shares its process with others");
+    return this.ownServer;
   }
 
   get databaseUrl(): string {
@@ -162,9 +181,15 @@ export class Stack {
 
   async startServer(): Promise<void> {
     this.say("Starting forge-server …");
+    if (this.given.host) {
+      const env = this.serverEnvironment(this.ports.http);
+      this.hosted = await this.given.host.start(env, this.logFile("forge-server"));
+      this.apiUrl = this.hosted.url;
+      return;
+    }
     const role = this.options.split ? "api" : "all";
     this.apiUrl = await this.runServer("forge-server", this.ports.http, role, (server) => {
-      this.server = server;
+      this.ownServer = server;
     });
   }
 
@@ -194,15 +219,7 @@ export class Stack {
       name,
       program: process.execPath,
       args: [...nodeOptions, program, role, "--url-file", urlFile],
-      env: {
-        ...process.env,
-        FORGE_HOME: this.home,
-        FORGE_PORT: String(port),
-        ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
-        FORGE_DATABASE_URL: this.databaseUrl,
-        TEMPORAL_ADDRESS: this.temporalAddress,
-        ...this.options.env,
-      },
+      env: this.serverEnvironment(port),
       logFile: this.logFile(name),
     });
     onSpawn(server);
@@ -210,6 +227,18 @@ export class Stack {
     const written = (): string | undefined =>
       existsSync(urlFile) ? readFileSync(urlFile, "utf8") : undefined;
     return await waitFor(name, written, { process: server });
+  }
+
+  private serverEnvironment(port: number): NodeJS.ProcessEnv {
+    return {
+      ...process.env,
+      FORGE_HOME: this.home,
+      FORGE_PORT: String(port),
+      ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
+      FORGE_DATABASE_URL: this.databaseUrl,
+      TEMPORAL_ADDRESS: this.temporalAddress,
+      ...this.options.env,
+    };
   }
 
   /** Starts an agent by this name; a later one of the same name is the same worker, restarted. */
@@ -247,7 +276,7 @@ export class Stack {
     await this.starting.catch(() => undefined);
     rmSync(join(this.home, "stack.json"), { force: true });
     await Promise.all([...this.agents.values()].map((agent) => agent.stop()));
-    const servers = [this.server, this.temporalWorker, ...this.otherServers];
+    const servers = [this.ownServer, this.hosted, this.temporalWorker, ...this.otherServers];
     await Promise.all(servers.map((server) => server?.stop()));
     await Promise.all([this.temporal?.stop(), this.postgres?.stop("SIGINT")]);
     forgetProcesses(this.home);
@@ -262,7 +291,7 @@ export class Stack {
     return [
       this.postgres,
       this.temporal,
-      this.server,
+      this.ownServer,
       this.temporalWorker,
       ...this.otherServers,
       ...this.agents.values(),
@@ -295,7 +324,7 @@ export class Stack {
         stack: process.pid,
         postgres: this.postgres?.pid,
         temporal: this.temporal?.pid,
-        server: this.server?.pid,
+        server: this.ownServer?.pid,
         agents: [...this.agents.values()].map((agent) => agent.pid),
       },
     };

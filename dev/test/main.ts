@@ -15,8 +15,8 @@ import { readTimes } from "./times";
 
 const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
 
-/** Test files that run at once. They wait for half of their time, so two cores are busy with four. */
-const LANES = 4;
+/** Test files that run at once. They wait for a good part of their time, so two cores are busy with five. */
+const LANES = 5;
 const PYTHON_LANES = 2;
 
 const isServed = (suite: string): boolean => suite in IN_JEST && suite !== "unit";
@@ -103,7 +103,7 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
 async function runInJest(names: string[]): Promise<Tally[]> {
   const suites = Object.fromEntries(names.map((name) => [name, IN_JEST[name] ?? []]));
   if (!names.some(isServed)) return await runJest({ suites, lanes: LANES, env: {} });
-  const servers = new TestServers();
+  const servers = new TestServers(LANES);
   try {
     await servers.start();
     const tallies = await runJest({ suites, lanes: LANES, env: servers.environment });

@@ -4,30 +4,41 @@ import { join } from "node:path";
 import pg from "pg";
 import { migrate } from "../../infra/database/migrate";
 import { recordProcesses } from "../stack/leftovers";
+import { checkoutRoot } from "../stack/paths";
 import { postgresUrl, startPostgres } from "../stack/postgres";
-import type { ManagedProcess } from "../stack/process";
+import { ManagedProcess } from "../stack/process";
 import { saySilently } from "../stack/say";
 import { startTemporal } from "../stack/temporal";
-import { freePorts } from "../stack/wait";
+import { freePorts, waitFor } from "../stack/wait";
+import { FEWER_COLLECTIONS } from "./node-options";
 
 const PASSWORD = "test";
 /** Migrated once. The database of each test file is a copy of it. */
 export const TEMPLATE = "forge_template";
 
 /**
- * One Postgres and one Temporal server for all test files. Each file has its own database and task queue
- * there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
+ * One Postgres and one Temporal server for all test files, and a process for each lane that runs the
+ * forge-servers of its files (dev/test/server-host.ts). Each file has its own database, task queue and
+ * forge-server there. A file that stops, kills or freezes one of them starts its own (test/support/servers.ts).
  */
 export class TestServers {
   /** By name; of several tries the last. */
   private readonly processes = new Map<string, ManagedProcess>();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
   private ports = { postgres: 0, temporal: 0, ui: 0 };
+  private hosts: number[] = [];
+
+  constructor(private readonly lanes: number) {}
 
   async start(): Promise<void> {
-    const [postgres = 0, temporal = 0, ui = 0] = await freePorts(3);
+    const [postgres = 0, temporal = 0, ui = 0, ...hosts] = await freePorts(3 + this.lanes);
     this.ports = { postgres, temporal, ui };
-    const starts = await Promise.allSettled([this.startPostgres(), this.startTemporal()]);
+    this.hosts = hosts;
+    const starts = await Promise.allSettled([
+      this.startPostgres(),
+      this.startTemporal(),
+      ...hosts.map((port) => this.startHost(port)),
+    ]);
     // Wait for both even if one fails, because stop() can't end a server that is still starting.
     for (const each of starts) if (each.status === "rejected") throw each.reason;
   }
@@ -44,6 +55,7 @@ export class TestServers {
     return {
       TEST_POSTGRES_URL: this.urlOf("postgres"),
       TEST_TEMPORAL_ADDRESS: process.env.TEMPORAL_ADDRESS ?? `127.0.0.1:${this.ports.temporal}`,
+      TEST_SERVER_HOSTS: this.hosts.map((port) => `http://127.0.0.1:${port}`).join(" "),
     };
   }
 
@@ -75,6 +87,23 @@ export class TestServers {
     await client.query(`create database ${TEMPLATE}`);
     await client.end();
     await migrate(this.urlOf(TEMPLATE));
+  }
+
+  private async startHost(port: number): Promise<void> {
+    const name = `server-host-${port}`;
+    const host = ManagedProcess.start({
+      name,
+      program: process.execPath,
+      args: [FEWER_COLLECTIONS, join(checkoutRoot(), "dist/dev/test/server-host.js"), String(port)],
+      logFile: join(this.home, `${name}.log`),
+    });
+    this.note(host);
+    const answers = async (): Promise<boolean> =>
+      await fetch(`http://127.0.0.1:${port}`, { method: "DELETE" }).then(
+        () => true,
+        () => false,
+      );
+    await waitFor(name, answers, { process: host });
   }
 
   private async startTemporal(): Promise<void> {

@@ -152,6 +152,18 @@ export async function listJobArtifacts(
   );
 }
 
+/** The manifest of an artifact that is registered, or was. */
+export async function findManifest(
+  db: Queryable,
+  storageId: string,
+): Promise<{ manifest: Manifest; deleted_at: Date | null } | undefined> {
+  return await maybeOne<{ manifest: Manifest; deleted_at: Date | null }>(
+    db,
+    "select manifest, deleted_at from artifacts where artifact_id = $1 and manifest is not null",
+    [storageId],
+  );
+}
+
 export async function findDeploymentManifest(
   db: Queryable,
   storageId: string,

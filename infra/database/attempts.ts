@@ -149,7 +149,7 @@ export async function lockLatestAttempt(
   );
 }
 
-/** Another attempt of a job that goes on. Doing it twice changes nothing. */
+/** Another attempt of a job that goes on, after one that came to nothing. Doing it twice changes nothing. */
 export async function queueAttempt(
   db: Queryable,
   jobId: string,
@@ -163,6 +163,8 @@ export async function queueAttempt(
        where job_id = $1 and status = any('{pending,assigned,running}')
          and cancel_requested_at is null
          and not exists (select from attempts where job_id = $1 and attempt >= $2)
+         and exists (select from attempts where job_id = $1 and attempt = $2 - 1
+                     and state = 'ended' and outcome <> 'completed')
        returning job_id)
      insert into attempts (job_id, attempt, shape, priority, output_ids)
      select job_id, $2, last.shape, last.priority, $3

@@ -102,6 +102,8 @@ export async function insertBillingRecord(
        where job_id = $1 and a.attempt = $4
          -- An operator may have ended a job whose work is done: it gets no bill any more.
          and (j.status <> 'failed' or a.outcome <> 'completed')
+       -- Waits for one who is about to, and looks again.
+       for share of j
        on conflict (job_id) do nothing returning *)
      insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                 unbilled_gpu_hours)

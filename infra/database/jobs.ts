@@ -197,7 +197,10 @@ export async function requestCancel(
   );
 }
 
-/** The last write of a job that failed, with its last attempt's error unless there is another. */
+/**
+ * The last write of a job that failed, with its last attempt's error unless there is another. False where the
+ * job or that attempt is in another state: a job does not end under an attempt that goes on.
+ */
 export async function failJob(
   db: Queryable,
   jobId: string,
@@ -211,7 +214,7 @@ export async function failJob(
             error = coalesce($4, a.error),
             worker_id = a.worker_id, logs_uri = coalesce(a.logs_uri, j.logs_uri)
      from attempts a
-     where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2
+     where j.job_id = $1 and a.job_id = j.job_id and a.attempt = $2 and a.state = 'ended'
        and j.status = any('{pending,provisioning_worker,assigned,running}')`,
     [jobId, attempt, code, error],
   );

@@ -33,12 +33,15 @@ const DENIALS = 5;
 
 export const isDenied = ({ denials }: Pick<AttemptRow, "denials">): boolean => denials >= DENIALS;
 
-/** Attempts that run, and whose workers say that they run nothing. */
-export async function listDenied(db: Queryable): Promise<OverdueAttempt[]> {
+/** Attempts that run for longer than `forS`, in which a hand-out has arrived, and whose workers say that they run nothing. */
+export async function listDenied(db: Queryable, forS: number): Promise<OverdueAttempt[]> {
   return await all<OverdueAttempt>(
     db,
     `select job_id, attempt, worker_id from attempts
-     where state = 'running' and denials >= ${DENIALS} order by job_id limit 100`,
+     where state = 'running' and denials >= ${DENIALS}
+       and started_at < now() - make_interval(secs => $1)
+     order by job_id limit 100`,
+    [forS],
   );
 }
 

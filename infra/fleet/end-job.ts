@@ -1,3 +1,4 @@
+import { hoursOf } from "../../core/billing/metering";
 import { isFinal } from "../../core/states";
 import type { Context } from "../context";
 import { listAttempts, lockLatestAttempt } from "../database/attempts";
@@ -53,7 +54,11 @@ export async function settleBill(ctx: Context, jobId: string): Promise<void> {
     const latest = await lockLatestAttempt(db, jobId);
     if (!latest || (await closeOpenBill(db, jobId))) return;
     const attempts = await listAttempts(db, jobId, null);
-    const hours = attempts.reduce((sum, { gpu_hours_measured: one }) => sum + (one ?? 0), 0);
+    const hours = attempts.reduce(
+      (sum, { usage, gpu_hours_measured: measured }) =>
+        sum + hoursOf(usage?.gpu_hours ?? null, measured ?? 0),
+      0,
+    );
     await insertUnbilledLine(db, jobId, latest.attempt, hours);
   });
 }

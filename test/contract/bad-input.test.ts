@@ -66,7 +66,7 @@ test.each(WAYS)("%s", async (_what, request, refusal) => {
   expect(answer).toEqual(refusal);
   expect(isDocumented(request, answer.status)).toBe(true);
   expect(await countJobs()).toBe(jobs);
-  expect(forge.stack.server?.alive).toBe(true);
+  expect((await forge.user.call("GET", "/api/auth/ping")).status).toBe(200);
 });
 
 /** Refusals of requests that reach no operation: they have none to be documented by. */

@@ -17,7 +17,7 @@ let serving: ServingWorker;
 const ZONE = "America/New_York";
 
 beforeAll(async () => {
-  forge = await startForge({ TZ: ZONE });
+  forge = await startForge({ TZ: ZONE }, { own: ["server"] });
   const { database } = (await maybeOne<{ database: string }>(
     forge.ctx.pool,
     "select current_database() as database",

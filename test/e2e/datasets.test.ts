@@ -10,7 +10,7 @@ import { parquetOf, varint } from "../support/parquet-bytes";
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_REQUEST_TIMEOUT_S: "2" });
+  forge = await startForge({ FORGE_REQUEST_TIMEOUT_S: "2" }, { own: ["server"] });
 });
 
 afterAll(async () => {

@@ -8,7 +8,7 @@ import { type Forge, startForge } from "../support/forge";
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({}, { own: ["server"] });
 });
 
 afterAll(async () => {

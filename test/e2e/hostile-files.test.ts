@@ -12,7 +12,7 @@ import { createTenant } from "../support/tenants";
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "10" });
+  forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: "10" }, { own: ["server"] });
 });
 
 afterAll(async () => {

@@ -17,12 +17,15 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({
-    FORGE_MAX_LOG_BYTES: String(MAX_LOG),
-    FORGE_CANCEL_GRACE_S: "60",
-    FORGE_SWEEP_AFTER_S: "1",
-    FORGE_SWEEP_INTERVAL_S: "0.5",
-  });
+  forge = await startForge(
+    {
+      FORGE_MAX_LOG_BYTES: String(MAX_LOG),
+      FORGE_CANCEL_GRACE_S: "60",
+      FORGE_SWEEP_AFTER_S: "1",
+      FORGE_SWEEP_INTERVAL_S: "0.5",
+    },
+    { own: ["server"] },
+  );
   worker = await forge.worker("w");
 });
 

@@ -131,7 +131,7 @@ const stores: [string, () => Promise<Record<string, string>>][] = [
 test.each(stores)(
   `${SIZE_MIB} MiB to and from %s take under ${MAX_GROWTH_MB} MB of memory`,
   async (name, open) => {
-    forge = await startForge(await open());
+    forge = await startForge(await open(), { own: ["server"] });
     const worker = await forge.worker("w");
     worker.beat(2_000);
     // What a first file loads stays; what a large one takes is the question.

@@ -27,7 +27,7 @@ let folder: string;
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), "forge-preview-"));
-  forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: String(TIMEOUT_S) });
+  forge = await startForge({ FORGE_PREVIEW_TIMEOUT_S: String(TIMEOUT_S) }, { own: ["server"] });
 });
 
 afterAll(async () => {

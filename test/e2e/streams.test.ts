@@ -11,7 +11,7 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_MAX_WAITING_REQUESTS: "5" });
+  forge = await startForge({ FORGE_MAX_WAITING_REQUESTS: "5" }, { own: ["server"] });
   worker = await forge.worker("w");
 });
 

@@ -14,7 +14,7 @@ let forge: Forge;
 let crew: Crew;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({}, { own: ["server"] });
   crew = await new Crew(forge).start(1);
 });
 

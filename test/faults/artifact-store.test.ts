@@ -22,12 +22,15 @@ const ROWS = '{"a":1}\n{"a":2}\n';
   beforeAll(async () => {
     s3 = await S3Server.start(home, saySilently);
     mkdirSync(join(s3.directory, "forge-data"));
-    forge = await startForge({
-      FORGE_STORE_URL: "s3://forge-data",
-      ...s3.environment,
-      FORGE_SWEEP_AFTER_S: "1",
-      FORGE_SWEEP_INTERVAL_S: "0.5",
-    });
+    forge = await startForge(
+      {
+        FORGE_STORE_URL: "s3://forge-data",
+        ...s3.environment,
+        FORGE_SWEEP_AFTER_S: "1",
+        FORGE_SWEEP_INTERVAL_S: "0.5",
+      },
+      { own: ["server"] },
+    );
     worker = await forge.worker("w");
   }, 120_000);
 

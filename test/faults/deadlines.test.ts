@@ -1,5 +1,7 @@
 import { waitFor } from "../../dev/stack/wait";
+import { followStep, readClock } from "../../infra/database/clock";
 import { execute, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
@@ -10,7 +12,7 @@ const DAY_S = 86_400;
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_DEADLINE_GRACE_S: String(GRACE_S) });
+  forge = await startForge({ FORGE_DEADLINE_GRACE_S: String(GRACE_S) }, { own: ["server"] });
 });
 
 afterEach(async () => {
@@ -56,6 +58,28 @@ test("a deadline that passes while the server is away leaves the grace to bring 
   expect((await untilEnded(forge.user, late.jobId)).status).toBe("completed");
   expect((await untilEnded(forge.user, never.jobId)).error_code).toBe("timeout");
   for (const { worker } of [late, never]) worker.silence();
+});
+
+test("a step of the clock that two processes saw is followed once, however late one of them comes", async () => {
+  const { worker, jobId, job } = await begin("stepped", { timeout_s: 3_600 });
+  const { pool } = forge.ctx;
+  await execute(
+    pool,
+    "update attempts set started_at = started_at - make_interval(days => 2) where job_id = $1",
+    [jobId],
+  );
+  const before = new Date(await readClock(pool));
+  const follow = (since: Date): Promise<number> =>
+    transaction(pool, (db) => followStep(db, DAY_S, since));
+  expect(await follow(before)).toBe(1);
+  const after = new Date(await readClock(pool));
+  // It stood still over the step.
+  expect(await follow(before)).toBe(0);
+  // Another step, which it saw as the first did.
+  expect(await follow(after)).toBe(1);
+  await worker.complete(job);
+  await untilEnded(forge.user, jobId);
+  worker.silence();
 });
 
 test("a clock that is set a day forward ends nobody's job, and bills nobody for the day", async () => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
       FORGE_CANCEL_GRACE_S: "1",
       FORGE_RECONCILE_AFTER_S: "4",
     },
-    { own: ["temporal"] },
+    { own: ["server", "temporal"] },
   );
 });
 

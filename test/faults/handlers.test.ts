@@ -45,12 +45,15 @@ const BODIES: Record<string, Record<string, unknown>> = {
 };
 
 beforeAll(async () => {
-  forge = await startForge({
-    FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
-    HEARTBEAT_INTERVAL: "0.5",
-    FORGE_CANCEL_GRACE_S: "15",
-    STOP_GRACE: "2",
-  });
+  forge = await startForge(
+    {
+      FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
+      HEARTBEAT_INTERVAL: "0.5",
+      FORGE_CANCEL_GRACE_S: "15",
+      STOP_GRACE: "2",
+    },
+    { own: ["server"] },
+  );
   const samples = join(forge.stack.storeDir, "artifacts", "samples");
   mkdirSync(samples, { recursive: true });
   writeFileSync(join(samples, "rows.jsonl"), '{"q": "why?"}\n');

@@ -10,7 +10,7 @@ const COPIES = 50;
 let forge: Forge;
 
 beforeAll(async () => {
-  forge = await startForge();
+  forge = await startForge({}, { own: ["server"] });
 });
 
 afterEach(async () => {

@@ -10,7 +10,10 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "6" }, { own: ["postgres", "temporal"] });
+  forge = await startForge(
+    { FORGE_HEARTBEAT_TIMEOUT_S: "6" },
+    { own: ["server", "postgres", "temporal"] },
+  );
   worker = await forge.worker("w");
   worker.beat();
 });

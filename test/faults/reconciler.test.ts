@@ -3,17 +3,20 @@ import { reconcileWorkflow } from "../../agent-bridge/job-workflows";
 import { JOB_WORKFLOW } from "../../core/job-workflow";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import type { Context } from "../../infra/context";
+import { queueAttempt } from "../../infra/database/attempts";
+import { all, execute, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { withoutDatasets } from "../support/store";
-import type { TestWorker } from "../support/test-worker";
+import type { HandedJob, TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" }, { own: ["temporal"] });
+  forge = await startForge({ FORGE_RECONCILE_AFTER_S: "1" }, { own: ["server", "temporal"] });
   worker = await forge.worker("w");
   worker.beat();
 });
@@ -104,13 +107,103 @@ test("a workflow that is an attempt behind the database catches up", async () =>
 test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
-  await worker.complete(handed);
-  await untilEnded(forge.user, job_id);
-  await forge.proveInvariants();
-  const { runId } = await workflowOf(job_id).describe();
-  await reconcileWorkflow(forge.ctx, job_id);
-  expect((await workflowOf(job_id).describe()).runId).toBe(runId);
+  await untilSettled(job_id);
+  const real = workflowOf(job_id);
+  const { runId } = await real.describe();
+  // Between the two looks the job ends, and its workflow closes.
+  const describe = async () => {
+    await worker.complete(handed);
+    await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
+    return await real.describe();
+  };
+  const temporal = { workflow: { getHandle: () => ({ describe }) } };
+  await reconcileWorkflow({ ...forge.ctx, temporal } as unknown as Context, job_id);
+  expect((await real.describe()).runId).toBe(runId);
 });
+
+describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
+  test.each([
+    ["completed", "billing_records", (handed: HandedJob) => worker.complete(handed)],
+    ["failed", "billing_lines", (handed: HandedJob) => worker.fail(handed)],
+  ])("%s: the job goes on with the attempt that it has", async (_outcome, table, report) => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    await untilSettled(job_id);
+    const saved = await save(job_id);
+    const client = await forge.ctx.pool.connect();
+    try {
+      await client.query(`begin; lock table ${table} in share mode`);
+      expect((await report(handed)).status).toBe(200);
+      await untilSomebodyWaits();
+      await saved.restore();
+    } finally {
+      await client.query("rollback");
+      client.release();
+    }
+    await waitFor("another run of its workflow", async () => {
+      const { status, runId } = await workflowOf(job_id).describe();
+      return status.name === "RUNNING" && runId !== saved.runId;
+    });
+    expect((await forge.user.job(job_id)).status).toBe("running");
+    expect((await worker.complete(handed)).status).toBe(200);
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({
+      status: "completed",
+      attempts: 1,
+    });
+    await forge.proveInvariants();
+  });
+
+  test("another attempt is queued after one that came to nothing only", async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const { pool } = forge.ctx;
+    const handed = await worker.take();
+    expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
+    await withoutDatasets(forge.stack.storeDir, async () => {
+      await worker.complete(handed);
+      expect(await queueAttempt(pool, job_id, 2, {})).toBe(false);
+    });
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({ attempts: 1 });
+    await forge.proveInvariants();
+  });
+});
+
+/** Remembers a job's attempt and its worker as they are; `restore` writes them again. */
+async function save(jobId: string): Promise<{ runId: string; restore(): Promise<void> }> {
+  const { pool } = forge.ctx;
+  const { runId } = await workflowOf(jobId).describe();
+  const [attempt] = await all(pool, "select * from attempts where job_id = $1", [jobId]);
+  const [owner] = await all(pool, "select * from workers where worker_id = $1", [worker.id]);
+  const columns = "state, outcome, ended_at, result, metrics, usage, gpu_hours_measured, error";
+  const restore = (): Promise<void> =>
+    transaction(pool, async (db) => {
+      // What has ended stays so: but for one who restores.
+      await execute(db, "set local session_replication_role = replica");
+      await execute(
+        db,
+        `update attempts set (${columns}) = (
+           select ${columns} from jsonb_populate_record(null::attempts, $2)) where job_id = $1`,
+        [jobId, JSON.stringify(attempt)],
+      );
+      await execute(
+        db,
+        `update workers set status = (jsonb_populate_record(null::workers, $2)).status
+         where worker_id = $1`,
+        [worker.id, JSON.stringify(owner)],
+      );
+      await execute(db, "delete from artifacts where job_id = $1", [jobId]);
+      await execute(db, "delete from outbox where job_id = $1", [jobId]);
+    });
+  return { runId, restore };
+}
+
+const untilSomebodyWaits = (): Promise<unknown> =>
+  waitFor("the server to wait for the lock", async () =>
+    maybeOne(
+      forge.ctx.pool,
+      `select from pg_stat_activity where datname = current_database()
+       and wait_event_type = 'Lock' and wait_event = 'relation'`,
+    ),
+  );
 
 test("an outcome whose debt was lost is delivered all the same", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);

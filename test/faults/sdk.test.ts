@@ -20,11 +20,14 @@ let fleet: SdkFleet;
 const BURST = 60;
 
 beforeAll(async () => {
-  forge = await startForge({
-    // Two a second: no client is so slow, on the busiest machine, that it is never refused.
-    FORGE_RATE_LIMIT_PER_MINUTE: "120",
-    FORGE_RATE_LIMIT_BURST: String(BURST),
-  });
+  forge = await startForge(
+    {
+      // Two a second: no client is so slow, on the busiest machine, that it is never refused.
+      FORGE_RATE_LIMIT_PER_MINUTE: "120",
+      FORGE_RATE_LIMIT_BURST: String(BURST),
+    },
+    { own: ["server"] },
+  );
   fleet = await SdkFleet.start(forge);
 }, 300_000);
 

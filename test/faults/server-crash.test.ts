@@ -16,7 +16,7 @@ let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
-  forge = await startForge({}, { own: ["temporal"] });
+  forge = await startForge({}, { own: ["server", "temporal"] });
   worker = await forge.worker("w");
   // Some of these take longer than a silent worker lives.
   worker.beat(2_000);

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
+import type { Context as ActivityContext } from "@temporalio/activity";
+import { notYet } from "../../activities/context";
+import { notingStuckWrites } from "../../activities/stuck-writes";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { Job } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -137,6 +140,99 @@ test("a deployment that could not be written has served no day", async () => {
   });
   await forge.proveInvariants();
 }, 60_000);
+
+test("a job that is ended in the moment in which its bill is written leaves none open", async () => {
+  const { pool } = forge.ctx;
+  const lock = 43;
+  await execute(
+    pool,
+    `create function hold_bills() returns trigger language plpgsql as
+     $$ begin perform pg_advisory_xact_lock(${lock}); return new; end $$`,
+  );
+  await execute(
+    pool,
+    `create trigger hold_bills before insert on billing_records for each row
+     execute function hold_bills()`,
+  );
+  const waiting = async (): Promise<number> =>
+    (
+      await all(
+        pool,
+        `select from pg_stat_activity where datname = current_database()
+         and wait_event_type = 'Lock'`,
+      )
+    ).length;
+  const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
+  const handed = await worker.take();
+  const client = await pool.connect();
+  let isOver = false;
+  let ending: ReturnType<typeof end>;
+  try {
+    await client.query(`select pg_advisory_lock(${lock})`);
+    await worker.complete(handed, { result: { inference_url: "http://127.0.0.1:1/v1" } });
+    await waitFor("the bill to be held", async () => (await waiting()) === 1);
+    ending = end(jobId).finally(() => {
+      isOver = true;
+    });
+    await waitFor("the operator to wait, too", async () => isOver || (await waiting()) > 1);
+  } finally {
+    await client.query(`select pg_advisory_unlock(${lock})`);
+    client.release();
+  }
+  expect(await ending).toMatchObject({ code: 0 });
+  await untilFailedInTemporal(jobId);
+  await execute(pool, "drop trigger hold_bills on billing_records");
+  const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);
+  expect(bills).toEqual([{ state: "final" }]);
+  await forge.proveInvariants();
+}, 60_000);
+
+describe("a write that was tried often", () => {
+  const workflowId = "job:of-nobody";
+  const info = {
+    workflowExecution: { workflowId, runId: "r" },
+    activityType: "finishJob",
+    attempt: 3,
+    scheduledTimestampMs: Date.now(),
+    isLocal: false,
+  };
+  const stuck = () =>
+    maybeOne<{ error: string }>(
+      forge.ctx.pool,
+      "select error from stuck_writes where workflow_id = $1",
+      [workflowId],
+    );
+  /** As Temporal's worker runs it. */
+  const run = (work: () => Promise<unknown>): Promise<unknown> => {
+    const { inbound } = notingStuckWrites(forge.ctx)({ info } as unknown as ActivityContext);
+    if (!inbound?.execute) throw new Error("it takes no part");
+    return inbound.execute({ args: [], headers: {} }, work);
+  };
+
+  test("is seen while it hangs, and no more when it has worked", async () => {
+    let work = (): void => undefined;
+    const running = run(
+      () =>
+        new Promise<void>((resolve) => {
+          work = resolve;
+        }),
+    );
+    expect((await waitFor("it to be seen", stuck)).error).toMatch(/try 3 has not answered yet/);
+    work();
+    await running;
+    expect(await stuck()).toBeUndefined();
+  });
+
+  test("is not stuck where it waits for something else to happen", async () => {
+    const waits = () => Promise.reject(notYet("the job has not ended yet"));
+    await expect(run(waits)).rejects.toThrow("not ended yet");
+    expect(await stuck()).toBeUndefined();
+    await expect(run(() => Promise.reject(new Error("no disk")))).rejects.toThrow("no disk");
+    expect((await stuck())?.error).toMatch(/no disk/);
+    await run(async () => undefined);
+    expect(await stuck()).toBeUndefined();
+  });
+});
 
 test("only a job whose work is over is ended so", async () => {
   expect(await end("job_of_nobody")).toMatchObject({

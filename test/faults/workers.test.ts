@@ -10,6 +10,8 @@ import { rawPoll } from "../support/raw-poll";
 const TIMEOUT_S = 6;
 const BLIP_S = 4;
 const GRACE_S = 2;
+/** A hand-out has arrived after it. */
+const ARRIVAL_S = 3;
 
 let forge: Forge;
 
@@ -18,6 +20,7 @@ beforeAll(async () => {
     {
       FORGE_HEARTBEAT_TIMEOUT_S: String(TIMEOUT_S),
       FORGE_CANCEL_GRACE_S: String(GRACE_S),
+      FORGE_ASSIGNMENT_TIMEOUT_S: String(ARRIVAL_S),
     },
     { own: ["temporal"] },
   );
@@ -186,6 +189,13 @@ test("a worker that says five times in a row that it runs nothing has lost the a
   await deny(1);
   const other = await forge.worker("mindful");
   const again = await other.take();
+  const [{ ran_s: ranS } = { ran_s: 0 }] = await all<{ ran_s: number }>(
+    forge.ctx.pool,
+    `select extract(epoch from ended_at - started_at)::float8 as ran_s from attempts
+     where job_id = $1 and attempt = 1`,
+    [job_id],
+  );
+  expect(ranS).toBeGreaterThanOrEqual(ARRIVAL_S);
   expect(again).toMatchObject({ job_id, attempt: 2 });
   await other.complete(again);
   expect((await untilEnded(forge.user, job_id)).attempts).toBe(2);

@@ -80,11 +80,12 @@ export async function startForge(
   given: Record<string, string> = {},
   { split = false, own = [] }: ForgeOptions = {},
 ): Promise<Forge> {
+  const isSplit = split || IS_DOUBLED;
   let workerUrl: string | undefined;
   const { stack, env, end } = await startTestStack(
     {
-      own,
-      split: split || IS_DOUBLED,
+      own: isSplit ? [...own, "server"] : own,
+      split: isSplit,
       env: { ...DEFAULTS, ...given },
       nodeOptions: [FEWER_COLLECTIONS],
     },

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import pg from "pg";
 import type { GivenServers } from "../../dev/stack/stack";
 import { TEMPLATE } from "../../dev/test/servers";
+import { hostOfThisLane } from "./server-host";
 
-export type Server = "postgres" | "temporal";
+export type Server = "postgres" | "temporal" | "server";
 
 export interface Place {
   given: GivenServers;
@@ -14,13 +15,15 @@ export interface Place {
 
 /**
  * Makes a database and a task queue for one test file on the servers that `npm test` started
- * (dev/test/servers.ts). The file's stack starts the servers listed in `own`, and both if there are no shared
+ * (dev/test/servers.ts). The file's stack starts the servers listed in `own`, and all if there are no shared
  * ones because the file runs by itself.
  */
 export async function takePlace(own: Server[]): Promise<Place> {
   const { TEST_POSTGRES_URL: postgres, TEST_TEMPORAL_ADDRESS: temporal } = process.env;
   const name = `test_${randomBytes(6).toString("hex")}`;
   const place: Place = { given: {}, env: {}, remove: async () => undefined };
+  const host = own.includes("server") ? undefined : hostOfThisLane();
+  if (host) place.given.host = host;
   if (temporal && !own.includes("temporal")) {
     place.given.temporalAddress = temporal;
     place.env.FORGE_TASK_QUEUE = name;

@@ -1,0 +1,56 @@
+import "../../bin/private-files";
+import { createServer } from "node:http";
+import { json } from "node:stream/consumers";
+import { createServer as createForgeServer } from "../../bin/server";
+import { startServer } from "../../bin/start-server";
+import { loadConfig } from "../../infra/config";
+import { createContext } from "../../infra/context";
+import { createLogger } from "../../infra/logger";
+import type { Service } from "../../infra/service";
+
+/** What test/support/server-host.ts asks for. */
+export interface HostRequest {
+  env: NodeJS.ProcessEnv;
+  logFile: string;
+}
+
+const running = new Map<string, Service>();
+
+/** A whole forge-server, as bin/forge-server.ts makes one, with an environment of its own. */
+async function start({ env, logFile }: HostRequest): Promise<string> {
+  const { config } = loadConfig(env);
+  const ctx = createContext(config, createLogger(config.logLevel, logFile));
+  let url = "";
+  const service = await createForgeServer(ctx, "all", (at) => {
+    url = at;
+  });
+  try {
+    await startServer(ctx, service);
+  } catch (error) {
+    await service.stop();
+    throw error;
+  }
+  running.set(url, service);
+  return url;
+}
+
+async function stop(url: string): Promise<void> {
+  const service = running.get(url);
+  running.delete(url);
+  await service?.stop();
+}
+
+/**
+ * A process that runs forge-servers for test files, one after the other. Loading a server's code takes more
+ * CPU time than most files then ask of it, and what has run once is compiled. By HTTP on the port that is
+ * given: POST starts a server and answers its address, DELETE with that in the query stops it.
+ */
+createServer(async (request, response) => {
+  try {
+    if (request.method === "POST") response.end(await start((await json(request)) as HostRequest));
+    else response.end(await stop(decodeURIComponent(request.url?.slice(2) ?? "")));
+  } catch (error) {
+    response.statusCode = 500;
+    response.end(error instanceof Error ? error.stack : String(error));
+  }
+}).listen(Number(process.argv[2]), "127.0.0.1");
