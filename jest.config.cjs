@@ -1,6 +1,7 @@
 /** @type {import("jest").Config} */
 module.exports = {
   testEnvironment: "node",
+  runtime: "<rootDir>/dev/test/shared-packages.cjs",
   transform: {
     "^.+\\.ts$": ["@swc/jest", { jsc: { target: "es2023", parser: { syntax: "typescript" } } }],
   },

@@ -85,14 +85,18 @@ export function createFinalActivities(ctx: Context) {
  * After a manifest was written of a job that another run of this has completed: that may have been replaced
  * since, or deleted. What the registry says is written again until the two agree.
  */
-async function fileRegistered(ctx: Context, storageId: string, prefix: string): Promise<void> {
+export async function fileRegistered(
+  { pool, store }: Pick<Context, "pool" | "store">,
+  storageId: string,
+  prefix: string,
+): Promise<void> {
   const key = `${prefix}${MANIFEST_FILE}`;
   for (let filed: Manifest | undefined; ; ) {
-    const registered = await findManifest(ctx.pool, storageId);
+    const registered = await findManifest(pool, storageId);
     if (!registered) return;
-    if (registered.deleted_at !== null) return await ctx.store.remove(key);
+    if (registered.deleted_at !== null) return await store.remove(key);
     if (isDeepStrictEqual(registered.manifest, filed)) return;
-    await putJson(ctx.store, key, registered.manifest);
+    await putJson(store, key, registered.manifest);
     filed = registered.manifest;
   }
 }

@@ -67,6 +67,12 @@ export async function findBillable(
   );
 }
 
+/**
+ * Waits for an operator who is ending the job, and looks again: else a bill could begin to accrue that the end
+ * did not see. Of any other bill the line's key keeps one of the two from being written.
+ */
+const WAIT_FOR_OPERATOR = "for share of j";
+
 /** A bill as it is written. */
 export interface NewRecord {
   userId: string;
@@ -102,8 +108,7 @@ export async function insertBillingRecord(
        where job_id = $1 and a.attempt = $4
          -- An operator may have ended a job whose work is done: it gets no bill any more.
          and (j.status <> 'failed' or a.outcome <> 'completed')
-       -- Waits for one who is about to, and looks again.
-       for share of j
+       ${record.accrues ? WAIT_FOR_OPERATOR : ""}
        on conflict (job_id) do nothing returning *)
      insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                 unbilled_gpu_hours)

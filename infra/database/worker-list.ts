@@ -20,6 +20,11 @@ const shownTo = (viewer: string): string => `w.*,
   case when ${viewer}::text is null or w.user_id = ${viewer} or exists (
     select from jobs j where j.job_id = a.job_id and j.user_id = ${viewer}) then a.job_id end as current_job_id`;
 
+/** Its own, and shared ones that may get its jobs. */
+const isShownTo = (viewer: string): string =>
+  `(${viewer}::text is null or w.user_id = ${viewer}
+    or w.shared and coalesce(${viewer} = any(w.tenants), true))`;
+
 /** One page of the workers that this viewer owns, and of shared ones, the latest to be registered first. */
 export async function listWorkers(
   db: Queryable,
@@ -30,9 +35,7 @@ export async function listWorkers(
     select: shownTo("$1"),
     from: WITH_JOB,
     order: ["w.registered_at", "w.worker_id"],
-    where: new Where()
-      .with(viewer, (user) => `(${user}::text is null or w.user_id = ${user} or w.shared)`)
-      .and("w.decommissioned_at is null"),
+    where: new Where().with(viewer, isShownTo).and("w.decommissioned_at is null"),
     page,
   });
 }
@@ -46,7 +49,7 @@ export async function findShownWorker(
   return await maybeOne<ShownWorkerRow>(
     db,
     `select ${shownTo("$2")} from ${WITH_JOB}
-     where w.worker_id = $1 and ($2::text is null or w.user_id = $2 or w.shared)
+     where w.worker_id = $1 and ${isShownTo("$2")}
        and w.decommissioned_at is null`,
     [workerId, viewer],
   );

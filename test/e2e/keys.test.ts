@@ -87,6 +87,12 @@ test("a key that an admin made for workers makes shared ones", async () => {
     expect.objectContaining({ worker_id: "for-all", shared: true, ssh_host: null }),
   );
   expect((await forge.user.call("POST", "/api/workers/for-all/drain", {})).status).toBe(404);
+  // One that serves others only is nothing to it.
+  await new TestWorker(withKey(key), "for-others").register(undefined, { tenants: ["others"] });
+  expect((await forge.user.call("GET", "/api/workers/for-others")).status).toBe(404);
+  expect((await forge.admin.call("GET", "/api/workers/for-others")).status).toBe(200);
+  const shown = await forge.user.get<{ workers: { worker_id: string }[] }>("/api/workers");
+  expect(shown.workers.map(({ worker_id: id }) => id)).not.toContain("for-others");
 });
 
 test("an expired key opens nothing", async () => {

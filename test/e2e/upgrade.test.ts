@@ -124,6 +124,19 @@ describe("a change of the workflows' course comes in two releases, so that", () 
     }
   }, 120_000);
 
+  test("so does a workflow type", () => {
+    const exported = readFileSync(join(checkoutRoot(), "workflows", "index.ts"), "utf8");
+    // A server of the release before must be able to do the tasks of what is started: one that is new here is
+    // only exported, and started by the next release.
+    expect([...exported.matchAll(/\w+Workflow\b/g)].map(([name]) => name)).toEqual([
+      "bootstrapWorkflow",
+      "deploymentWorkflow",
+      "jobWorkflow",
+      "submittedJobWorkflow",
+      "pipelineWorkflow",
+    ]);
+  });
+
   test("no workflow asks the SDK for a change by itself", () => {
     const folder = join(checkoutRoot(), "workflows");
     const asking = readdirSync(folder).filter((file) =>

@@ -1,7 +1,11 @@
+import { text } from "node:stream/consumers";
 import { fileRecord } from "../../activities/billing";
+import { fileRegistered } from "../../activities/finish";
+import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { findBillingRecord } from "../../infra/database/billing-records";
 import { all } from "../../infra/database/pool";
+import { putJson } from "../../infra/store/object-store";
 import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
@@ -93,6 +97,19 @@ test("a process that stood still with an old state of its bill leaves the closed
   // settle() compares the file with the row.
   expect(old.state).toBe("accruing");
 }, 90_000);
+
+test("a process that stood still before it wrote a manifest leaves the last one in its file", async () => {
+  const { ctx } = forge;
+  const { manifest } = await ctx.pool
+    .query("select manifest from artifacts where manifest->>'status' = 'stopped' limit 1")
+    .then(({ rows }) => rows[0] as { manifest: { artifact_id: string } });
+  const prefix = artifactPrefix("deploy", manifest.artifact_id);
+  const key = `${prefix}${MANIFEST_FILE}`;
+  await putJson(ctx.store, key, { ...manifest, status: "active" });
+  await fileRegistered(ctx, manifest.artifact_id, prefix);
+  // settle() compares the file with the row.
+  expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });
+});
 
 test("its worker dies while Temporal is away: it is placed again when that is back", async () => {
   const first = await workerOf("b1");
