@@ -1,11 +1,12 @@
 import { msToTs } from "@temporalio/common/lib/time";
-import { reconcileWorkflow } from "../../agent-bridge/job-workflows";
+import { reconcileWorkflow, startJobWorkflow } from "../../agent-bridge/job-workflows";
 import { JOB_WORKFLOW } from "../../core/job-workflow";
 import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import type { Context } from "../../infra/context";
 import { queueAttempt } from "../../infra/database/attempts";
 import { all, execute, maybeOne } from "../../infra/database/pool";
+import { findComparedJob } from "../../infra/database/standing-jobs";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -37,6 +38,22 @@ async function untilSettled(jobId: string): Promise<void> {
     return owed.length === 0;
   });
 }
+
+test("of several starts of a job's workflow one is the first, and the others leave it alone", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const job = await findComparedJob(forge.ctx.pool, job_id);
+  if (!job) throw new Error("the job is not there");
+  const start = (): Promise<boolean> => startJobWorkflow(forge.ctx, job, "first");
+  const started = await Promise.all([start(), start(), start()]);
+  expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
+  const { runId } = await workflowOf(job_id).describe();
+  // The relay, which comes later, and an outcome whose start is owed still, find it there.
+  await worker.complete(await worker.take());
+  expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
+  await untilSettled(job_id);
+  expect((await workflowOf(job_id).describe()).runId).toBe(runId);
+  await forge.proveInvariants();
+});
 
 test("a workflow that was terminated by hand is started again", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);

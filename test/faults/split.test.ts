@@ -29,12 +29,15 @@ test("while no process serves workers, none is dead and no deadline passes", asy
   worker.beat(200);
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: OUTAGE_S / 2 });
   const handed = await worker.take();
+  const others = forge.servers().filter(({ name }) => name.startsWith("forge-server-"));
+  for (const other of others) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
   const silent = "select from workers where last_heartbeat_at < now() - make_interval(secs => $1)";
   await waitFor("the outage to have lasted", async () =>
     maybeOne(forge.ctx.pool, `${silent} and worker_id = 'unheard'`, [OUTAGE_S]),
   );
   await forge.stack.startServer();
+  for (const other of others) other.signal("SIGCONT");
   expect(await forge.user.job(job_id)).toMatchObject({ status: "running", attempts: 1 });
   expect((await worker.complete(handed)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });

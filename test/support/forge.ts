@@ -71,9 +71,9 @@ export interface ForgeOptions {
 
 /**
  * Two processes that serve the API and two Temporal workers, for every file: users speak to the first one,
- * workers to the second (`FORGE_TEST_DOUBLED=true npx jest test/faults`).
+ * workers to the second (`TEST_DOUBLED=true npx jest test/faults`).
  */
-const IS_DOUBLED = process.env.FORGE_TEST_DOUBLED === "true";
+const IS_DOUBLED = process.env.TEST_DOUBLED === "true";
 
 /** A forge-server for one test file, on a real Postgres and a real Temporal. */
 export async function startForge(
