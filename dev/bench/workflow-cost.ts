@@ -38,9 +38,9 @@ export interface WorkflowCost {
 }
 
 /**
- * The mean time of a job's workflow (its attempt has ended, as that of a short job when it starts, so
- * what remains is the look at the attempt, and the final writes) against a bare workflow with one activity: same server, same worker, 50 in
- * flight, in alternating rounds. The round whose ratio is the middle one counts: what else the machine does
+ * The mean time of a job's workflow (its attempt has ended, as that of a short job when it starts, so what
+ * remains is the look at the attempt, and the final writes) against a bare workflow with one activity: same
+ * server, same worker, 50 in flight, in alternating rounds. The round whose ratio is the middle one counts: what else the machine does
  * may meet one half of a round.
  */
 export async function measureWorkflowCost(

@@ -5,11 +5,12 @@ import { attemptActivityId, jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import type { Context } from "../../infra/context";
 import { queueAttempt } from "../../infra/database/attempts";
-import { all, execute, maybeOne } from "../../infra/database/pool";
+import { all, execute } from "../../infra/database/pool";
 import { findComparedJob } from "../../infra/database/standing-jobs";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { holding, untilSomebodyWaits } from "../support/locks";
 import { withoutDatasets } from "../support/store";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
@@ -147,16 +148,11 @@ describe("the database comes back without an attempt's end, while its workflow w
     const handed = await worker.take();
     await untilSettled(job_id);
     const saved = await save(job_id);
-    const client = await forge.ctx.pool.connect();
-    try {
-      await client.query(`begin; lock table ${table} in share mode`);
+    await holding(forge, `lock table ${table} in share mode`, [], async () => {
       expect((await report(handed)).status).toBe(200);
-      await untilSomebodyWaits();
+      await untilSomebodyWaits(forge);
       await saved.restore();
-    } finally {
-      await client.query("rollback");
-      client.release();
-    }
+    });
     await waitFor("another run of its workflow", async () => {
       const { status, runId } = await workflowOf(job_id).describe();
       return status.name === "RUNNING" && runId !== saved.runId;
@@ -212,15 +208,6 @@ async function save(jobId: string): Promise<{ runId: string; restore(): Promise<
     });
   return { runId, restore };
 }
-
-const untilSomebodyWaits = (): Promise<unknown> =>
-  waitFor("the server to wait for the lock", async () =>
-    maybeOne(
-      forge.ctx.pool,
-      `select from pg_stat_activity where datname = current_database()
-       and wait_event_type = 'Lock' and wait_event = 'relation'`,
-    ),
-  );
 
 test("an outcome whose debt was lost is delivered all the same", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);

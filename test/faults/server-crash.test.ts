@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { all, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { holding, untilSomebodyWaits, WAITS } from "../support/locks";
 import type { TestWorker } from "../support/test-worker";
 
 /**
@@ -26,10 +26,6 @@ afterAll(async () => {
   worker?.silence();
   await forge?.stop();
 });
-
-/** A statement of the server's that a lock holds up; others have databases on this Postgres, too. */
-const WAITS = `datname = current_database() and application_name = 'forge'
-  and wait_event_type = 'Lock'`;
 
 async function killServer(): Promise<void> {
   await forge.stack.server?.kill();
@@ -74,25 +70,6 @@ const count = async (table: "billing_records" | "artifacts", jobId: string): Pro
   return (await maybeOne<{ n: number }>(forge.ctx.pool, sql, [jobId]))?.n ?? 0;
 };
 
-/** Holds a lock of the test's own while `work` runs. */
-async function holding<T>(lock: string, values: unknown[], work: () => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: forge.stack.databaseUrl });
-  await client.connect();
-  try {
-    await client.query("begin");
-    await client.query(lock, values);
-    return await work();
-  } finally {
-    await client.end();
-  }
-}
-
-const untilSomebodyWaits = (): Promise<unknown> =>
-  waitFor("the server to wait for the lock", async () => {
-    const rows = await all(forge.ctx.pool, `select from pg_stat_activity where ${WAITS}`);
-    return rows.length > 0;
-  });
-
 /** A job whose result is accepted while Temporal is frozen, so that nothing follows yet. */
 async function acceptedButUntold(): Promise<string> {
   const { job_id } = await forge.user.submit("audit", AUDIT);
@@ -124,9 +101,9 @@ test("after the workflow's start, before that is noted", async () => {
   // A trigger that takes a lock of ours: the server can start the workflow and get no further.
   await all(forge.ctx.pool, HOLD_DELETES);
   await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
-  const job_id = await holding("select pg_advisory_xact_lock(42)", [], async () => {
+  const job_id = await holding(forge, "select pg_advisory_xact_lock(42)", [], async () => {
     const submitted = await forge.user.submit("audit", AUDIT);
-    await untilSomebodyWaits();
+    await untilSomebodyWaits(forge);
     expect(await workflowExists(submitted.job_id)).toBe(true);
     await killServer();
     return submitted.job_id;
@@ -149,9 +126,9 @@ test("after job_result's commit, before the workflow's start", async () => {
 test("after the workflow's start for a result, before anything else", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
-  await holding("lock table billing_records in share mode", [], async () => {
+  await holding(forge, "lock table billing_records in share mode", [], async () => {
     expect((await worker.complete(handed)).status).toBe(200);
-    await untilSomebodyWaits();
+    await untilSomebodyWaits(forge);
     expect(await workflowExists(job_id)).toBe(true);
     await killServer();
   });
@@ -170,9 +147,9 @@ test("after job_result's commit, before Temporal knows", async () => {
 
 test("between measuring and billing", async () => {
   const jobId = await acceptedButUntold();
-  await holding("lock table billing_records in share mode", [], async () => {
+  await holding(forge, "lock table billing_records in share mode", [], async () => {
     forge.own("temporal").signal("SIGCONT");
-    await untilSomebodyWaits();
+    await untilSomebodyWaits(forge);
     await killServer();
   });
   expect(await count("billing_records", jobId)).toBe(0);
@@ -232,22 +209,27 @@ test("with the store's directory gone at the end, the job waits for it and has i
 
 test("between manifest and completed", async () => {
   const jobId = await acceptedButUntold();
-  await holding("select from jobs where job_id = $1 for no key update", [jobId], async () => {
-    forge.own("temporal").signal("SIGCONT");
-    await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
-    await untilSomebodyWaits();
-    const attempt = await maybeOne<{ artifact_id: string }>(
-      forge.ctx.pool,
-      "select artifact_id from artifacts where job_id = $1",
-      [jobId],
-    );
-    const file = join(
-      forge.stack.storeDir,
-      `artifacts/datasets/${attempt?.artifact_id}/manifest.json`,
-    );
-    expect(existsSync(file)).toBe(true);
-    await killServer();
-  });
+  await holding(
+    forge,
+    "select from jobs where job_id = $1 for no key update",
+    [jobId],
+    async () => {
+      forge.own("temporal").signal("SIGCONT");
+      await waitFor("the bill", async () => (await count("billing_records", jobId)) === 1);
+      await untilSomebodyWaits(forge);
+      const attempt = await maybeOne<{ artifact_id: string }>(
+        forge.ctx.pool,
+        "select artifact_id from artifacts where job_id = $1",
+        [jobId],
+      );
+      const file = join(
+        forge.stack.storeDir,
+        `artifacts/datasets/${attempt?.artifact_id}/manifest.json`,
+      );
+      expect(existsSync(file)).toBe(true);
+      await killServer();
+    },
+  );
   expect(await count("artifacts", jobId)).toBe(0);
   await finishesAfterRestart(jobId);
 });

@@ -10,6 +10,7 @@ import { all, execute, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { countWaiting, holding } from "../support/locks";
 import type { TestWorker } from "../support/test-worker";
 
 /** Final writes that Postgres refuses for good: they are seen, hold up nobody else, and can be ended. */
@@ -154,32 +155,20 @@ test("a job that is ended in the moment in which its bill is written leaves none
     `create trigger hold_bills before insert on billing_records for each row
      execute function hold_bills()`,
   );
-  const waiting = async (): Promise<number> =>
-    (
-      await all(
-        pool,
-        `select from pg_stat_activity where datname = current_database()
-         and wait_event_type = 'Lock'`,
-      )
-    ).length;
   const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "c" });
   const handed = await worker.take();
-  const client = await pool.connect();
-  let isOver = false;
-  let ending: ReturnType<typeof end>;
-  try {
-    await client.query(`select pg_advisory_lock(${lock})`);
+  const hold = `select pg_advisory_xact_lock(${lock})`;
+  const ending = await holding(forge, hold, [], async () => {
     await worker.complete(handed, { result: { inference_url: "http://127.0.0.1:1/v1" } });
-    await waitFor("the bill to be held", async () => (await waiting()) === 1);
-    ending = end(jobId).finally(() => {
+    await waitFor("the bill to be held", async () => (await countWaiting(forge)) === 1);
+    let isOver = false;
+    const ended = end(jobId).finally(() => {
       isOver = true;
     });
-    await waitFor("the operator to wait, too", async () => isOver || (await waiting()) > 1);
-  } finally {
-    await client.query(`select pg_advisory_unlock(${lock})`);
-    client.release();
-  }
-  expect(await ending).toMatchObject({ code: 0 });
+    await waitFor("the operator, too", async () => isOver || (await countWaiting(forge)) > 1);
+    return { ended };
+  });
+  expect(await ending.ended).toMatchObject({ code: 0 });
   await untilFailedInTemporal(jobId);
   await execute(pool, "drop trigger hold_bills on billing_records");
   const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);

@@ -1,10 +1,12 @@
 import type { HostedServer, ServerHost } from "../../dev/stack/stack";
+import type { HostRequest } from "../../dev/test/server-host";
 
 /** Speaks to a process of dev/test/server-host.ts. */
 function hostAt(address: string): ServerHost {
   return {
     async start(env, logFile): Promise<HostedServer> {
-      const url = await ask(address, { method: "POST", body: JSON.stringify({ env, logFile }) });
+      const asked: HostRequest = { env, logFile };
+      const url = await ask(address, { method: "POST", body: JSON.stringify(asked) });
       return {
         url,
         stop: async () => {
