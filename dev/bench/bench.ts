@@ -39,10 +39,11 @@ const SHORT = {
   tail: 0.9,
   statusCalls: 300,
   workers: 150,
+  idleWindows: 1,
   windows: 3,
   // More often than in the full form, so that short windows have enough heartbeats.
   heartbeatS: 1,
-  windowS: 2,
+  windowS: 1,
   lessIdle: true,
 };
 const FULL = {
@@ -54,6 +55,7 @@ const FULL = {
   tail: 0.99,
   statusCalls: 1_000,
   workers: 1_000,
+  idleWindows: 3,
   windows: 1,
   heartbeatS: 5,
   windowS: 30,

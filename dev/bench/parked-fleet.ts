@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { SimulatedFleet } from "../simulator/fleet";
+import { cpuSeconds } from "../stack/cpu-time";
 import { checkoutRoot } from "../stack/paths";
 import type { Stack } from "../stack/stack";
 import { quantile } from "./hand-out-latency";
@@ -24,6 +25,8 @@ export interface Loads {
 
 export interface FleetScale {
   workers: number;
+  /** Windows before anybody has come, and windows with the fleet. */
+  idleWindows: number;
   windows: number;
   heartbeatS: number;
   /** A multiple of heartbeatS, so that every window has the same number of heartbeats. */
@@ -31,19 +34,9 @@ export interface FleetScale {
 }
 
 const WAIT_S = 50;
-const SETTLE_MS = 2_000;
-const IDLE_WINDOWS = 3;
+const SETTLE_MS = 1_000;
 /** So long is the longest pause of a loop that runs all the time. */
 const IDLE_WINDOW_MS = 2_000;
-
-/** CPU time of a process so far, in seconds: of each thread in ns, where the process has it in steps of 10 ms. */
-function cpuSeconds(pid: number): number {
-  const threads = `/proc/${pid}/task`;
-  const times = readdirSync(threads).map((thread) =>
-    Number(readFileSync(join(threads, thread, "schedstat"), "utf8").split(" ")[0]),
-  );
-  return times.reduce((sum, ns) => sum + ns, 0) / 1e9;
-}
 
 function rssMb(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
@@ -59,9 +52,9 @@ async function cpuShares(pids: number[], forMs: number): Promise<number[]> {
 }
 
 /** What they take while nobody asks. The median: a fresh process once collects the garbage of its start. */
-async function idleShares(pids: number[]): Promise<number[]> {
+async function idleShares(pids: number[], count: number): Promise<number[]> {
   const windows: number[][] = [];
-  while (windows.length < IDLE_WINDOWS) windows.push(await cpuShares(pids, IDLE_WINDOW_MS));
+  while (windows.length < count) windows.push(await cpuShares(pids, IDLE_WINDOW_MS));
   return pids.map((_, at) =>
     quantile(
       windows.map((shares) => shares[at] ?? 0),
@@ -82,7 +75,7 @@ async function idleShares(pids: number[]): Promise<number[]> {
 export async function measureParkedFleet(
   stack: Stack,
   apiUrl: string,
-  { workers, windows, windowS, heartbeatS }: FleetScale,
+  { workers, idleWindows, windows, windowS, heartbeatS }: FleetScale,
 ): Promise<Loads[]> {
   const server = spawn(process.execPath, [join(checkoutRoot(), "dist/dev/bench/bare-server.js")], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -103,7 +96,7 @@ export async function measureParkedFleet(
     const barePid = server.pid ?? 0;
     const pids = [forgePid, barePid];
     await sleep(SETTLE_MS);
-    const idle = await idleShares(pids);
+    const idle = await idleShares(pids, idleWindows);
     await park(bareUrl, "k");
     await park(apiUrl, stack.keys.workerKey);
     // What their start cost is over, and each has heartbeat once.
