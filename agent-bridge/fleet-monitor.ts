@@ -25,6 +25,7 @@ import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import { Presence } from "./presence";
+import { Reachability } from "./reachability";
 import { type Counted, StillnessWatch } from "./stillness-watch";
 
 /** The worker was heard after all: nothing of its burial may stay. */
@@ -38,6 +39,9 @@ export class FleetMonitor implements Part {
   private readonly heartbeats: StillnessWatch;
   private readonly polls: StillnessWatch;
   private readonly presence: Presence;
+  private readonly network: Reachability;
+  /** The sum of all heartbeat numbers at the last look. */
+  private heartbeatsBefore = 0;
   /** By how much the database's clock was set forward, while its deadlines do not follow yet. */
   private steppedMs = 0;
   /** The database's time at the last look before that. */
@@ -50,6 +54,7 @@ export class FleetMonitor implements Part {
     this.heartbeats = new StillnessWatch(heartbeatTimeoutS * 1000, sweepMs * 3);
     this.polls = new StillnessWatch(deafAfterS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
+    this.network = new Reachability(heartbeatTimeoutS * 1000);
     this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx);
   }
 
@@ -68,7 +73,10 @@ export class FleetMonitor implements Part {
     const asked = signs.flatMap(({ worker_id: id, poll_seq: seq }) =>
       seq === null ? [] : { id, seq },
     );
+    this.noteRequests(beats, nowMs);
     for (const silent of this.heartbeats.observe(beats, nowMs)) {
+      // A fleet of one worker can't be told from a network that is cut; then that is one job.
+      if (beats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.attempt(silent.id, () => this.declareDead(silent));
     }
     for (const deaf of this.polls.observe(asked, nowMs)) {
@@ -83,10 +91,20 @@ export class FleetMonitor implements Part {
       await this.attempt(denied.worker_id, () => this.loseDenied(denied));
     }
     // After an outage a worker has the grace to bring what it finished meanwhile.
-    if (this.presence.forMs < deadlineGraceS * 1000) return;
+    const graceMs = deadlineGraceS * 1000;
+    if (this.presence.forMs < graceMs || !this.network.wasReachable(graceMs, nowMs)) return;
     for (const overdue of await listOverdue(this.ctx.pool)) {
       await this.attempt(overdue.worker_id, () => this.endOverdue(overdue));
     }
+  }
+
+  private noteRequests(beats: Counted[], nowMs: number): void {
+    const { lastRequestMs } = this.ctx.traffic;
+    if (lastRequestMs !== undefined) this.network.record(lastRequestMs);
+    // A smaller sum: a worker is dead, or gone.
+    const heartbeats = beats.reduce((sum, { seq }) => sum + seq, 0);
+    if (heartbeats > this.heartbeatsBefore) this.network.record(nowMs);
+    this.heartbeatsBefore = heartbeats;
   }
 
   /** One that can't be dealt with must not keep the others from being. */

@@ -4,6 +4,11 @@ export interface Counted {
   seq: number;
 }
 
+/** One whose number stands still. */
+export interface Still extends Counted {
+  sinceMs: number;
+}
+
 /**
  * Decides who is silent by watching numbers stand still on a monotonic clock. A stored time would lie:
  * after an outage of Postgres or of every server all of them are old.
@@ -28,16 +33,16 @@ export class StillnessWatch {
   }
 
   /** Takes one look at everybody; those whose number has stood still for the time-out. */
-  observe(all: Counted[], nowMs: number): Counted[] {
+  observe(all: Counted[], nowMs: number): Still[] {
     if (this.lastLookMs !== undefined && nowMs - this.lastLookMs > this.lateMs) this.startOver();
     this.lastLookMs = nowMs;
     const before = this.seen;
     this.seen = new Map();
-    return all.filter(({ id, seq }) => {
+    return all.flatMap(({ id, seq }) => {
       const known = before.get(id);
       const sinceMs = known?.seq === seq ? known.sinceMs : nowMs;
       this.seen.set(id, { seq, sinceMs });
-      return nowMs - sinceMs >= this.timeoutMs;
+      return nowMs - sinceMs >= this.timeoutMs ? [{ id, seq, sinceMs }] : [];
     });
   }
 }

@@ -41,6 +41,8 @@ export interface Context {
   queueQuota: QueueQuota;
   /** Whose requests use the database now. */
   databaseTurns: DatabaseTurns;
+  /** When this process last received a request with a valid key, by `clock`. */
+  traffic: { lastRequestMs: number | undefined };
   /** By upload: its parts are put together by one request at a time. */
   uploadTurns: Turns;
   /** By tenant: submissions under a budget are judged one after the other. */
@@ -82,6 +84,7 @@ export function createContext(
     parking: new ParkingLot(pool, signals, config.limits.caps, { logger, metrics }),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
     databaseTurns: databaseTurnsOf(config.database.poolSize, config.database.timeoutMs),
+    traffic: { lastRequestMs: undefined },
     uploadTurns: new Turns(),
     budgetTurns: new Turns(),
     ...overrides,

@@ -137,6 +137,7 @@ export async function createApp(
     if (request.routeOptions.config.open) return;
     const principal = await door.principalOf(request);
     request.principal = principal;
+    ctx.traffic.lastRequestMs = ctx.clock.nowMs();
     if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
       throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
     }

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../infra/database/pool";
+import { all, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 
@@ -42,4 +42,28 @@ test("while no process serves workers, none is dead and no deadline passes", asy
   expect((await worker.complete(handed)).status).toBe(200);
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
   worker.silence();
+}, 60_000);
+
+test("while no request comes in no worker is dead; a silent one is, once others send heartbeats", async () => {
+  const { pool } = forge.ctx;
+  const [kept, gone] = await Promise.all([forge.worker("kept"), forge.worker("gone")]);
+  for (const worker of [kept, gone]) worker.beat(200);
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await kept.take();
+  for (const worker of [kept, gone]) worker.silence();
+  // As where this server's network is cut: from here on only the database is asked.
+  const silent = `select from workers where worker_id = any('{kept,gone}')
+    and last_heartbeat_at < now() - make_interval(secs => $1)`;
+  await waitFor("both to be silent for long", async () => {
+    return (await all(pool, silent, [2 * TIMEOUT_S])).length === 2;
+  });
+  const dead =
+    "select worker_id from workers where status = 'dead' and worker_id in ('kept', 'gone')";
+  expect(await all(pool, dead)).toEqual([]);
+  kept.beat(200);
+  await waitFor("the other to be dead", async () => (await all(pool, dead)).length > 0);
+  expect(await all(pool, dead)).toEqual([{ worker_id: "gone" }]);
+  expect((await kept.complete(handed)).status).toBe(200);
+  expect(await untilEnded(forge.user, job_id)).toMatchObject({ status: "completed", attempts: 1 });
+  kept.silence();
 }, 60_000);
