@@ -3,6 +3,7 @@ import type pg from "pg";
 import { compareRecord } from "../core/billing/recompute";
 import { deploymentWorkflowId } from "../core/workflow-ids";
 import type { BillingRow } from "../infra/database/billing-records";
+import { LIFETIME_DAYS } from "../infra/database/lifetime";
 import { all } from "../infra/database/pool";
 import { waitFor } from "./stack/wait";
 
@@ -62,11 +63,11 @@ interface ClosedRow extends BillingRow {
   days: number;
 }
 
-/** D2: what is billed is the time from the first result to the stop, and nothing else. */
+/** D2: what is billed is the time from the first result to the stop, less steps of the clock, and nothing else. */
 export async function recomputeAccruals(pool: pg.Pool): Promise<string[]> {
   const closed = await all<ClosedRow>(
     pool,
-    `select d.deployment_id, b.*, round((extract(epoch from d.stop_requested_at - d.active_at) / 86400)::numeric, 9) as days
+    `select d.deployment_id, b.*, ${LIFETIME_DAYS} as days
      from deployments d join billing_records b using (job_id) where d.status <> 'active'`,
   );
   return closed.flatMap((row) => {

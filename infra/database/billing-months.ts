@@ -1,7 +1,7 @@
 import type { LivedUntil } from "../../core/billing/accrual";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { BillingRow } from "./billing-records";
-import { livedByMonth } from "./lifetime";
+import { CLOSED_AFTER, livedByMonth } from "./lifetime";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import { CARD_AT_END } from "./rate-cards";
 
@@ -71,11 +71,8 @@ export async function insertStorageLine(
   return inserted === 1;
 }
 
-/** Months are closed so long after their end: whatever was begun before is written by then. */
-const GRACE = "interval '1 hour'";
-
 /** The end of the last month that is closed. */
-const CLOSED_UNTIL = `date_trunc('month', (now() - ${GRACE}) at time zone 'UTC') at time zone 'UTC'`;
+const CLOSED_UNTIL = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') at time zone 'UTC'`;
 
 /** Months that are over and bear a share of a live deployment which is not written. */
 export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
@@ -84,8 +81,8 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
     `select d.deployment_id from deployments d
      where d.status = 'active' and exists (
        select from generate_series(date_trunc('month', d.active_at at time zone 'UTC'),
-                                   (now() - ${GRACE}) at time zone 'UTC', interval '1 month') m
-       where m + interval '1 month' <= (now() - ${GRACE}) at time zone 'UTC' and not exists (
+                                   (now() - ${CLOSED_AFTER}) at time zone 'UTC', interval '1 month') m
+       where m + interval '1 month' <= (now() - ${CLOSED_AFTER}) at time zone 'UTC' and not exists (
          select from billing_lines l where l.job_id = d.job_id and l.month = m::date))
      order by d.deployment_id limit $1`,
     [limit],
@@ -100,7 +97,7 @@ export async function findAccruing(
 ): Promise<AccruingRow | undefined> {
   return await maybeOne<AccruingRow>(
     db,
-    `select b.*, ${livedByMonth(CLOSED_UNTIL)} as lived,
+    `select b.*, ${livedByMonth(CLOSED_UNTIL, "now()")} as lived,
             '{}'::text[] as written, j.tags, j.pipeline_id
      from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.deployment_id = $1 and d.status = 'active' and b.state = 'accruing'`,
@@ -118,7 +115,7 @@ export async function listUnwrittenStorage(
     `select s.user_id, to_char(m, 'YYYY-MM-DD') as month, c.card
      from (select user_id, min(month) as first from storage_changes group by user_id) s
      cross join lateral generate_series(s.first::timestamp,
-       (now() - ${GRACE}) at time zone 'UTC' - interval '1 month', interval '1 month') m
+       (now() - ${CLOSED_AFTER}) at time zone 'UTC' - interval '1 month', interval '1 month') m
      cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c
      where c.card->>'basis' = 'metered' and not exists (
        select from billing_lines l

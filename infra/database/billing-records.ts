@@ -6,7 +6,7 @@ import type { Bill } from "../../core/billing/pricing";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
 import type { JobType } from "../../core/job-types";
-import { DAYS_OF_RECORD } from "./lifetime";
+import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
@@ -87,8 +87,8 @@ export interface NewRecord {
 }
 
 /**
- * Writes the one record of a job, dated by its outcome, and with it what its month bears, unless it goes
- * on. A second time changes nothing.
+ * Writes the one record of a job, dated by its outcome, and the line of its month, unless the bill still accrues.
+ * A second time changes nothing.
  */
 export async function insertBillingRecord(
   db: Queryable,
@@ -113,7 +113,7 @@ export async function insertBillingRecord(
      insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                 unbilled_gpu_hours)
      select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
-            date_trunc('month', created_at at time zone 'UTC'), job_id, total_cost_usd, $14, $15, $16
+            ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
      from record where state = 'final'`,
     [
       jobId,
@@ -137,8 +137,16 @@ export async function insertBillingRecord(
   );
 }
 
+/** With the month of the outcome, so the id does not depend on when the line is written. */
 const LINE_ID = (id: string, month: string): string =>
   `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
+
+/**
+ * The month in which an outcome of `time` counts: its own, or the open month if its own is closed. The sums of a
+ * closed month never change.
+ */
+const MONTH_OF_LINE = (time: string): string =>
+  `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
 
 /** Of a job that ended without a bill: what it used is in its month's sums all the same. */
 export async function insertUnbilledLine(
@@ -151,7 +159,7 @@ export async function insertUnbilledLine(
     db,
     `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, unbilled_gpu_hours, is_billed)
      select ${LINE_ID("job_id", "a.ended_at at time zone 'UTC'")}, j.user_id,
-            date_trunc('month', a.ended_at at time zone 'UTC'), job_id, 0, $3, false
+            ${MONTH_OF_LINE("a.ended_at")}, job_id, 0, $3, false
      from jobs j join attempts a using (job_id) where job_id = $1 and attempt = $2
      on conflict do nothing`,
     [jobId, attempt, unbilledGpuHours],

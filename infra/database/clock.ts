@@ -12,16 +12,17 @@ const STEP_LOCK = 7_263_003;
 
 /**
  * The clock was set forward by `byS` seconds since `since`, as somebody saw it: attempts that began before are
- * to run, and be billed, for as long as if it had not been. Call in a transaction. How many were moved; 0 where
- * another process did.
+ * to run, and be billed, for as long as if it had not been. Deployments are billed without
+ * the step because of the row (lifetime.ts). Call in a transaction. How many attempts were moved; 0 where another
+ * process did.
  */
 export async function followStep(db: Queryable, byS: number, since: Date): Promise<number> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
   return await execute(
     db,
     `with step as (
-       insert into clock_steps (by_s)
-       select $1 where not exists (select from clock_steps where seen_at > $2)
+       insert into clock_steps (seen_at, by_s)
+       select now(), $1 where not exists (select from clock_steps where seen_at > $2)
        returning make_interval(secs => by_s) as by)
      update attempts set started_at = started_at + step.by, assigned_at = assigned_at + step.by,
             deadline_at = deadline_at + step.by, cancel_by = cancel_by + step.by

@@ -2,8 +2,10 @@ import { waitFor } from "../../dev/stack/wait";
 import { followStep, readClock } from "../../infra/database/clock";
 import { execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
+import { deploy, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { ServingWorker } from "../support/serving-worker";
 import type { TestWorker } from "../support/test-worker";
 
 const GRACE_S = 12;
@@ -88,6 +90,10 @@ test("a clock that is set a day forward ends nobody's job, and bills nobody for 
   await forge.stack.server?.kill();
   await forge.stack.startServer();
   const { worker, jobId, job } = await begin("patient", { timeout_s: 3_600 }, A100);
+  const serving = await forge.worker("serves");
+  await serving.register(undefined, { job_types: ["deploy"] });
+  const server = new ServingWorker(serving).start();
+  const deployment = await deploy(forge.user);
   // The monitor has seen the clock as it was.
   await letOneRunOut(await forge.worker("before"));
   await execute(forge.ctx.pool, "update test_clock.step set by_s = $1", [DAY_S]);
@@ -102,6 +108,15 @@ test("a clock that is set a day forward ends nobody's job, and bills nobody for 
   );
   expect(attempt?.hours).toBeGreaterThan(0);
   expect(attempt?.hours).toBeLessThan(0.1);
+  const HOUR_IN_DAYS = 1 / 24;
+  const record = `/api/billing/records/${deployment.job_id}`;
+  const daysOf = async (): Promise<number> =>
+    (await forge.user.get<{ metrics: { deployment_lifetime_days: number } }>(record)).metrics
+      .deployment_lifetime_days;
+  expect(await daysOf()).toBeLessThan(HOUR_IN_DAYS);
+  await stop(forge.user, deployment.deployment_id);
+  expect(await daysOf()).toBeLessThan(HOUR_IN_DAYS);
+  await server.die();
   worker.silence();
 });
 

@@ -6,7 +6,9 @@ import { jobWorkflowId } from "../../core/workflow-ids";
 import type { Job } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
 import { waitFor } from "../../dev/stack/wait";
+import { claimLines } from "../../infra/database/billing-exports";
 import { all, execute, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -96,7 +98,43 @@ test("one is seen by its user, in the invariants and by the operator, and is ove
 
   await allow();
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", stuck: null });
-  expect(await runForgeServer(forge, "jobs", "stuck")).toMatchObject({ code: 0 });
+  // It is forgotten after its last try has returned.
+  await waitFor("nothing to be stuck", async () => {
+    return (await runForgeServer(forge, "jobs", "stuck")).code === 0;
+  });
+  await forge.proveInvariants();
+}, 60_000);
+
+test("a bill that is written after its month was closed is borne by the open month, and dated by its outcome", async () => {
+  const { pool } = forge.ctx;
+  const { jobId, allow } = await stuckJob("billing_lines");
+  // As if it had been stuck since then.
+  await transaction(pool, async (db) => {
+    await execute(db, "set local session_replication_role = replica");
+    await execute(
+      db,
+      `update attempts set started_at = started_at - interval '2 months',
+                           ended_at = ended_at - interval '2 months' where job_id = $1`,
+      [jobId],
+    );
+  });
+  await allow();
+  expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed" });
+  const { created_at: outcomeAt, total_cost_usd: usd } = await forge.user.get<{
+    created_at: string;
+    total_cost_usd: number;
+  }>(`/api/billing/records/${jobId}`);
+  const open = await forge.user.get<{ period: string; total_cost_usd: number }>(
+    "/api/billing/summary",
+  );
+  expect(outcomeAt.slice(0, 7) < open.period).toBe(true);
+  const closed = await forge.user.get(`/api/billing/summary?period=${outcomeAt.slice(0, 7)}`);
+  expect(closed).toMatchObject({ total_cost_usd: 0, records: 0 });
+  expect(usd).toBeGreaterThan(0);
+  expect(open.total_cost_usd).toBeGreaterThanOrEqual(usd);
+  // Whoever is told of usage is told of it, in the open month too.
+  const due = await claimLines(pool, { leaseS: 1, limit: 100, needsCustomer: false });
+  expect(due).toContainEqual(expect.objectContaining({ job_id: jobId, month: open.period }));
   await forge.proveInvariants();
 }, 60_000);
 

@@ -22,6 +22,14 @@ export async function scatterInTime({ ctx }: Forge): Promise<void> {
      end $$`,
     `create trigger test_bill_earlier before insert on billing_records for each row
      when (new.state = 'final') execute function test_bill_earlier()`,
+    // As if it had been written then, before its month was closed: a line's id has the month of its record.
+    `create function test_line_earlier() returns trigger language plpgsql as $$
+     begin
+       new.month := to_date(right(new.line_id, 7), 'YYYY-MM');
+       return new;
+     end $$`,
+    `create trigger test_line_earlier before insert on billing_lines for each row
+     when (new.job_id is not null and new.is_billed) execute function test_line_earlier()`,
   ]) {
     await execute(ctx.pool, statement);
   }
