@@ -34,6 +34,12 @@ const common = {
   metrics: z.record(z.string(), z.unknown()).default({}),
   logs_uri: z.string().max(2048).nullish(),
   lease_token: z.string().max(128).nullish().describe("the one that it gave to next_job, if any"),
+  leaving: z
+    .boolean()
+    .default(false)
+    .describe(
+      "true: the worker takes no other job. Otherwise it may be assigned the next one at once",
+    ),
 };
 
 /** spec.md 4.3, and what contract.md adds; unknown fields are ignored. */
@@ -101,7 +107,7 @@ export function jobResultRoute(ctx: Context): Route {
       const accepted = await transaction(ctx.pool, (db) =>
         accept(db, given, principal, {
           leaseS: ctx.config.outbox.firstLeaseS,
-          offerS: ctx.config.fleet.offerS,
+          offerS: given.leaving ? 0 : ctx.config.fleet.offerS,
         }),
       );
       if (accepted) {
@@ -280,6 +286,6 @@ function refuseLargeResult(given: JobResult, maxBytes: number): void {
   }
 }
 
-/** Equal for equal results, whatever the order of their keys. */
-const digestOf = ({ lease_token: _, ...given }: JobResult): string =>
+/** Equal for equal results, whatever the order of their keys, and whatever their worker does next. */
+const digestOf = ({ lease_token: _, leaving: __, ...given }: JobResult): string =>
   createHash("sha256").update(canonicalJson(given)).digest("hex");

@@ -52,7 +52,7 @@ export const jobSchema = z
       .string()
       .nullable()
       .describe(
-        "where this API answers with the artifact's files: below it, or `/archive` for all",
+        "lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's",
       ),
     logs_uri: z.string().nullable(),
     logs_url: z.string().describe("where this API answers with the log"),
@@ -126,10 +126,10 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
   };
 }
 
-/** An artifact elsewhere, in a bucket that we have no key for, has none. */
-function artifactUrlOf({ job_type: type, result, artifacts_uri: uri }: JobRow): string | null {
+/** Null if the files are only in a bucket that we can't read. */
+function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
   const id = result?.[ARTIFACT_FORMS[type].idField];
-  return uri === null || typeof id !== "string" ? null : `/api/artifacts/${id}/files`;
+  return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;
 }
 
 export const attemptSchema = z

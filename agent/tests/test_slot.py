@@ -1,12 +1,13 @@
 """What a slot does with the control plane's commands."""
 
+import json
 import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
-from agent_support import ScriptedServer, as_json, handed_job
+from agent_support import Answer, ScriptedServer, as_json, handed_job
 from slot_user_support import FIRST_UID, needs_root
 
 from forge_agent import user_processes
@@ -85,6 +86,17 @@ def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(
     slot._obey({"type": "stop_deployment", "deployment_id": "dep_2"})
     assert served.has_stopped.wait(5)
     assert served.stopped == ["dep_2"]
+
+
+def test_one_that_leaves_says_so_with_its_result(slot: Slot, server: ScriptedServer) -> None:
+    """Without it, the scheduler would assign the next job to this slot at once."""
+    server.script = lambda _: Answer()
+    result = {"job_id": "job_1", "attempt": 1, "status": "completed", "result": {}}
+    slot._deliver(result)
+    slot.leave()
+    slot._deliver(result)
+    told = [json.loads(request.body).get("leaving") for request in server.requests]
+    assert told == [None, True]
 
 
 def test_a_poll_that_finds_nothing_at_once_is_not_sent_again_at_once(

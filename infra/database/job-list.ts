@@ -1,6 +1,6 @@
 import type { JobType } from "../../core/job-types";
 import { JOB_STATUSES, type JobStatus } from "../../core/states";
-import { type JobRow, STUCK } from "./jobs";
+import { DERIVED, type JobRow } from "./jobs";
 import { type Page, pageStatement, Where, type WithPosition } from "./pages";
 import { allUnprepared, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
@@ -42,7 +42,7 @@ export function listJobsStatement(viewer: Viewer, filter: JobFilter, page: Page)
   const known = JOB_STATUSES.filter((status) => filter.statuses?.includes(status));
   if (filter.statuses) where.and(`status in (${known.map((status) => `'${status}'`).join(", ")})`);
   return pageStatement({
-    select: `*, ${STUCK}`,
+    select: `*, ${DERIVED}`,
     from: "jobs",
     order: ["created_at", "job_id"],
     where,

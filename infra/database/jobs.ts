@@ -52,14 +52,22 @@ export interface JobRow {
   started_at: Date | null;
   completed_at: Date | null;
   cancel_requested_at: Date | null;
-  /** What its workflow can't write; only where one job or a page of them is read. */
+  /** What its workflow can't write; this and the next only where one job or a page of them is read. */
   stuck?: { activity: string; tries: number; since: string } | null;
+  has_files?: boolean | null;
 }
 
-/** Of `jobs`: what has been stuck for longest. */
-export const STUCK = `(
+/**
+ * Columns of `jobs` that other tables give: the write that is stuck for longest, and whether the artifact's files
+ * are in our store. Those of an artifact in a worker's own bucket may be in both.
+ */
+export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
-  from stuck_writes where workflow_id = 'job:' || job_id order by since limit 1) as stuck`;
+  from stuck_writes where workflow_id = 'job:' || job_id and status not in ('completed', 'failed')
+  order by since limit 1) as stuck,
+  case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else exists (
+    select from artifacts r where r.job_id = jobs.job_id and r.manifest->'files'->0 is not null)
+  end as has_files`;
 
 export interface NewJob {
   jobId: string;
@@ -157,7 +165,7 @@ export async function findJob(
 ): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(
     db,
-    `select *, ${STUCK} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
+    `select *, ${DERIVED} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
     [jobId, viewer],
   );
 }

@@ -414,7 +414,7 @@ export const ROWS: Row[] = [
     body: () => ({ cap_usd: 1_000_000 }),
     answer: { budget: expect.objectContaining({ cap_usd: 1_000_000, warning_usd: 800_000 }) },
   },
-  get("/api/audit-log", () => ["/api/audit-log"], {
+  get("/api/audit-log", () => ["/api/audit-log", "/api/audit"], {
     entries: expect.any(Array),
     has_more: expect.any(Boolean),
   }),

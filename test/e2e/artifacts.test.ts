@@ -73,6 +73,46 @@ const remove = (id: string): Promise<{ status: number; body: unknown }> =>
 const folderOf = (artifact: Artifact): string =>
   join(forge.stack.storeDir, artifact.uri.replace("forge://", ""));
 
+describe("the URIs of a job have addresses of this API beside them", () => {
+  const BUCKET = "s3://bucket/somewhere/";
+  interface Shown {
+    job_id: string;
+    artifacts_uri: string;
+    artifacts_url: string | null;
+    logs_url: string;
+  }
+  const shown = async (files: Record<string, string>, artifactsUri: string | null) => {
+    const { job_id: id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    for (const [path, content] of Object.entries(files)) {
+      expect(await worker.upload(job, path, content)).toBe(201);
+    }
+    expect(await worker.log(job, "one line\n")).toBe(202);
+    await worker.complete(job, { artifacts_uri: artifactsUri, logs_uri: "s3://bucket/log.txt" });
+    await untilEnded(forge.user, id);
+    const one = await forge.user.get<Shown>(`/api/jobs/${id}`);
+    const { jobs } = await forge.user.get<{ jobs: Shown[] }>("/api/jobs?limit=1");
+    expect(jobs).toMatchObject([{ job_id: id, artifacts_url: one.artifacts_url }]);
+    return one;
+  };
+
+  test.each([null, BUCKET])("files that are here, also where the worker says %s", async (uri) => {
+    const job = await shown({ "rows.jsonl": ROWS }, uri);
+    expect(job.artifacts_uri).toMatch(uri ?? /^forge:/);
+    const listed = await forge.user.get<{ files: object[] }>(String(job.artifacts_url));
+    expect(listed.files).toMatchObject([{ path: "rows.jsonl" }]);
+    const { bytes } = await download(forge.user, `${job.artifacts_url}/rows.jsonl`);
+    expect(bytes.toString()).toBe(ROWS);
+    const log = await download(forge.user, job.logs_url);
+    expect(log.bytes.toString()).toBe("one line\n");
+  });
+
+  test("files that are in the worker's bucket only have none", async () => {
+    const job = await shown({}, BUCKET);
+    expect(job).toMatchObject({ artifacts_uri: BUCKET, artifacts_url: null });
+  });
+});
+
 describe("a manifest", () => {
   test("has what was measured, and lists what the worker said against it", async () => {
     const { manifest } = await make(

@@ -49,3 +49,21 @@ test("after a job that it lost it must ask", async () => {
   await worker.complete(await worker.take());
   await untilEnded(forge.user, next.job_id);
 });
+
+test("one that leaves after its result is offered nothing", async () => {
+  const worker = await forge.worker("leaves");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  await untilStatus(forge.user, job_id, ["assigned"]);
+  const job = await worker.take();
+  expect((await worker.complete(job, { leaving: true })).status).toBe(200);
+  // Told again by an agent that has thought better of it, it is the same result.
+  expect((await worker.complete(job)).status).toBe(200);
+  await untilEnded(forge.user, job_id);
+  const next = await forge.user.submit("audit", AUDIT);
+  const other = await forge.worker("stays");
+  // The scheduler has looked at both.
+  await untilStatus(forge.user, next.job_id, ["assigned"]);
+  expect((await forge.user.job(next.job_id)).worker_id).toBe("stays");
+  await other.complete(await other.take());
+  await untilEnded(forge.user, next.job_id);
+});

@@ -29,19 +29,8 @@ describe("a log that is stored is named by the job", () => {
   const uriOf = (job: HandedJob): string =>
     `forge://artifacts/logs/${job.job_id}/attempt-${job.attempt}.log`;
 
-  async function append(job: HandedJob, text: string, from = 0): Promise<number> {
-    const query = `worker_id=${worker.id}&attempt=${job.attempt}`;
-    const { status } = await fetch(`${user.baseUrl}/worker/jobs/${job.job_id}/log?${query}`, {
-      method: "PATCH",
-      headers: {
-        "x-service-api-key": forge.stack.keys.workerKey,
-        "content-type": "text/plain",
-        "content-range": `bytes ${from}-${from + text.length - 1}/*`,
-      },
-      body: text,
-    });
-    return status;
-  }
+  const append = (job: HandedJob, text: string, from = 0): Promise<number> =>
+    worker.log(job, text, from);
 
   async function run(more: object = {}): Promise<HandedJob> {
     await user.submit("generate", { ...GENERATE, ...more });

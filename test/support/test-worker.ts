@@ -109,6 +109,22 @@ export class TestWorker {
     return response.status;
   }
 
+  /** Appends to the attempt's log; the answer's status. */
+  async log(job: HandedJob, text: string, from = 0): Promise<number> {
+    const query = `worker_id=${this.id}&attempt=${job.attempt}`;
+    const response = await fetch(`${this.api.baseUrl}/worker/jobs/${job.job_id}/log?${query}`, {
+      method: "PATCH",
+      headers: {
+        "x-service-api-key": this.api.key,
+        "content-type": "text/plain",
+        "content-range": `bytes ${from}-${from + Buffer.byteLength(text) - 1}/*`,
+      },
+      body: text,
+    });
+    await response.arrayBuffer();
+    return response.status;
+  }
+
   async report(job: { job_id: string }, body: Record<string, unknown>): Promise<Answer> {
     return await this.api.call("POST", "/worker/job_result", {
       worker_id: this.id,

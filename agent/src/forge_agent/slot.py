@@ -332,7 +332,9 @@ class Slot:
         self._changed()
 
     def _deliver(self, result: dict[str, Any]) -> None:
-        if not deliver(self._control_plane, result, self._register_until_accepted):
+        # Without it, the scheduler would assign the next job to this slot at once.
+        sent = {**result, "leaving": True} if self._leaving.is_set() else result
+        if not deliver(self._control_plane, sent, self._register_until_accepted):
             self._drop_deployment(result)
         self._spool.forget()
         with self._lock:

@@ -31,7 +31,7 @@ export interface Job {
   started_at: string | null;
   completed_at: string | null;
   artifacts_uri: string | null;
-  /** where this API answers with the artifact's files: below it, or `/archive` for all */
+  /** lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's */
   artifacts_url: string | null;
   logs_uri: string | null;
   /** where this API answers with the log */
@@ -2214,6 +2214,8 @@ export interface Operations {
       logs_uri?: string | null;
       /** the one that it gave to next_job, if any */
       lease_token?: string | null;
+      /** true: the worker takes no other job. Otherwise it may be assigned the next one at once */
+      leaving?: boolean;
       status: "completed";
       result?: Record<string, unknown>;
       artifacts_uri?: string | null;
@@ -2225,6 +2227,8 @@ export interface Operations {
       logs_uri?: string | null;
       /** the one that it gave to next_job, if any */
       lease_token?: string | null;
+      /** true: the worker takes no other job. Otherwise it may be assigned the next one at once */
+      leaving?: boolean;
       status: "failed";
       error?: string;
       retryable?: boolean;
