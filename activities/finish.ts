@@ -85,7 +85,7 @@ export function createFinalActivities(ctx: Context) {
  * After a manifest was written of a job that another run of this has completed: that may have been replaced
  * since, or deleted. What the registry says is written again until the two agree.
  */
-export async function fileRegistered(
+async function fileRegistered(
   { pool, store }: Pick<Context, "pool" | "store">,
   storageId: string,
   prefix: string,

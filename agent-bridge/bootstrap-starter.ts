@@ -5,7 +5,7 @@ import type { Context } from "../infra/context";
 import { claimBootstraps } from "../infra/database/bootstraps";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-import { TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { reasonOf, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 
 const SWEEP_MS = 1_000;
 
@@ -38,7 +38,7 @@ export class BootstrapStarter implements Part {
         )
         .catch((error: unknown) =>
           this.ctx.logger.warn(
-            { worker_id: workerId, err: String(error) },
+            { worker_id: workerId, err: reasonOf(error) },
             "bootstrap not started",
           ),
         );

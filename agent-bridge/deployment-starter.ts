@@ -13,6 +13,7 @@ import { askToGrow } from "../infra/database/placement-jobs";
 import { endOverdueStops } from "../infra/database/placements";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
+import { reasonOf } from "../infra/temporal";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
 
 const SWEEP_MS = 1_000;
@@ -75,7 +76,7 @@ export class DeploymentStarter implements Part {
       due.map((nudge) =>
         this.nudge(nudge).catch((error: unknown) =>
           this.ctx.logger.warn(
-            { deployment_id: nudge.deployment_id, err: String(error) },
+            { deployment_id: nudge.deployment_id, err: reasonOf(error) },
             "deployment not nudged",
           ),
         ),
@@ -103,7 +104,7 @@ export class DeploymentStarter implements Part {
   private async look(): Promise<void> {
     for (const id of await claimUnseen(this.ctx.pool, this.ctx.config.reconcileAfterS, BATCH)) {
       await this.askIfGone(id).catch((error: unknown) =>
-        this.ctx.logger.warn({ deployment_id: id, err: String(error) }, "cannot look yet"),
+        this.ctx.logger.warn({ deployment_id: id, err: reasonOf(error) }, "cannot look yet"),
       );
     }
   }

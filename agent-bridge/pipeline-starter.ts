@@ -12,6 +12,7 @@ import {
 } from "../infra/database/pipelines";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
+import { reasonOf } from "../infra/temporal";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
 
 const SWEEP_MS = 1_000;
@@ -48,7 +49,7 @@ export class PipelineStarter implements Part {
     if (this.inFlight.size >= BATCH) return;
     const done: Promise<void> = findOwed(this.ctx.pool, pipelineId)
       .then((owed) => owed && this.tell(owed))
-      .catch((error: unknown) => this.ctx.logger.debug({ err: String(error) }, "not told yet"))
+      .catch((error: unknown) => this.ctx.logger.debug({ err: reasonOf(error) }, "not told yet"))
       .finally(() => this.inFlight.delete(done));
     this.inFlight.add(done);
   };
@@ -79,7 +80,7 @@ export class PipelineStarter implements Part {
       await this.wake(owed);
       await noteTold(this.ctx.pool, pipelineId, asked);
     } catch (error) {
-      const line = { pipeline_id: pipelineId, err: String(error) };
+      const line = { pipeline_id: pipelineId, err: reasonOf(error) };
       if (tries === 0) this.ctx.logger.warn(line, "pipeline's workflow can't be told yet");
       const backoffS = Math.min(MAX_BACKOFF_S, 0.5 * 2 ** Math.min(tries, 10));
       await postponeTelling(this.ctx.pool, pipelineId, backoffS);
@@ -106,7 +107,7 @@ export class PipelineStarter implements Part {
       this.ctx.logger.warn({ pipeline_id: pipelineId }, "its workflow is gone; starting it again");
       await this.wake(unseen);
     } catch (error) {
-      const line = { pipeline_id: pipelineId, err: String(error) };
+      const line = { pipeline_id: pipelineId, err: reasonOf(error) };
       this.ctx.logger.warn(line, "cannot compare yet");
     }
   }

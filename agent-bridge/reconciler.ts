@@ -7,7 +7,7 @@ import { listNotStanding, listStandingJobs } from "../infra/database/standing-jo
 import { forgetOldStuckWrites } from "../infra/database/stuck-writes";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-import { TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { reasonOf, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import { reconcileWorkflow } from "./job-workflows";
 
 /** Ids read at once, of either side. */
@@ -105,7 +105,7 @@ export class Reconciler implements Part {
         reconcileWorkflow(this.ctx, jobId),
       );
     } catch (error) {
-      this.ctx.logger.warn({ job_id: jobId, err: String(error) }, "cannot compare yet");
+      this.ctx.logger.warn({ job_id: jobId, err: reasonOf(error) }, "cannot compare yet");
     }
   }
 }

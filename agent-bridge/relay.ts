@@ -11,7 +11,7 @@ import {
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { OutboxRow } from "../infra/signals";
-import { isRefusal, isTemporalThere, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { isRefusal, isTemporalThere, reasonOf, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import { reconcileWorkflow, startJobWorkflow, tellOutcome } from "./job-workflows";
 
 const SWEEP_MS = 500;
@@ -105,7 +105,9 @@ export class Relay implements Part {
     const done: Promise<void> = work
       .then(() => undefined)
       // The row is still there: the sweep comes back to it.
-      .catch((error: unknown) => this.ctx.logger.debug({ err: String(error) }, "relay call failed"))
+      .catch((error: unknown) =>
+        this.ctx.logger.debug({ err: reasonOf(error) }, "relay call failed"),
+      )
       .finally(() => {
         this.inFlight.delete(done);
         const next = this.isDown() ? undefined : this.waiting.shift();
@@ -162,18 +164,18 @@ export class Relay implements Part {
     if (await isTemporalThere(this.ctx.temporal)) {
       this.downUntilMs = 0;
       const { job_id, attempt, tries } = debt;
-      const line = { job_id, attempt, tries, err: String(error) };
+      const line = { job_id, attempt, tries, err: reasonOf(error) };
       // It may have been away a moment ago.
       if (tries >= SURE_AFTER_TRIES) {
         this.ctx.logger.error(line, "Temporal does not take what is owed for this job");
       }
       const longestS = isRefusal(error) ? MAX_FAULT_BACKOFF_S : MAX_BACKOFF_S;
-      return await this.postpone(debt, String(error), longestS);
+      return await this.postpone(debt, reasonOf(error), longestS);
     }
-    if (this.downUntilMs === 0) this.ctx.logger.warn({ err: String(error) }, "Temporal is away");
+    if (this.downUntilMs === 0) this.ctx.logger.warn({ err: reasonOf(error) }, "Temporal is away");
     this.downUntilMs = this.ctx.clock.nowMs() + DOWN_PAUSE_MS;
     this.waiting = [];
-    await this.postpone(debt, String(error));
+    await this.postpone(debt, reasonOf(error));
   }
 
   private async postpone(debt: Debt, why: string, longestS = MAX_BACKOFF_S): Promise<void> {

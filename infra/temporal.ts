@@ -61,6 +61,15 @@ function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
+/** An error with its causes: the client's own says only which call failed. */
+export function reasonOf(error: unknown): string {
+  const said = [String(error)];
+  for (let at = error; at instanceof Error && at.cause instanceof Error; at = at.cause) {
+    said.push(at.cause.message);
+  }
+  return said.join(": ");
+}
+
 /** Longest that Temporal may take to say that it is there, in ms. */
 const ANSWER_DEADLINE_MS = 1_000;
 

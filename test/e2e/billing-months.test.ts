@@ -1,5 +1,6 @@
 import { closeMonths } from "../../infra/billing/close-months";
 import { all, execute, maybeOne } from "../../infra/database/pool";
+import { StandingMetrics } from "../../infra/metrics/standing-metrics";
 import { billed, readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
@@ -278,6 +279,9 @@ describe("rate cards", () => {
     expect((await readSummary(tenant.user, "2024-02")).storage.amount_usd).toBe(1);
     expect((await readSummary(tenant.user, "2024-03")).storage.amount_usd).toBe(2);
 
+    const behind = /^forge_billing_months_behind\{of="storage"\} (\d+)$/m;
+    const metrics = await new StandingMetrics(forge.ctx).text();
+    expect(Number(behind.exec(metrics)?.[1])).toBeGreaterThan(1);
     while ((await closeMonths(forge.ctx)) > 0);
     const march = await readSummary(tenant.user, "2024-03");
     expect(march).toMatchObject({ storage: { amount_usd: 2 }, total_cost_usd: 0 });

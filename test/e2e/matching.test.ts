@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import pg from "pg";
 import {
   type FleetWorker,
   type Holding,
@@ -8,6 +9,7 @@ import {
 } from "../../core/matching";
 import { shapeOf } from "../../core/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
+import { waitFor } from "../../dev/stack/wait";
 import { createKey } from "../../infra/database/keys";
 import { type MatchedPair, markProvisioning, matchOnce } from "../../infra/database/matching";
 import { all, createPool, execute, maybeOne } from "../../infra/database/pool";
@@ -269,7 +271,20 @@ test("jobs that wait for a worker being set up say so, however many they are, an
   const statuses = async (): Promise<unknown> =>
     await all(forge.ctx.pool, "select status, count(*) as n from jobs group by status");
   await execute(forge.ctx.pool, "update workers set status = 'bootstrapping'");
-  await markProvisioning(forge.ctx.pool);
+  // The last one is held by somebody else: no statement has all of them, so others are not held up.
+  const holder = new pg.Client({ connectionString: forge.databaseUrl });
+  await holder.connect();
+  await holder.query("begin; select from jobs where job_id = 'job_999' for no key update");
+  const marking = markProvisioning(forge.ctx.pool);
+  const moved = "select from jobs where status = 'provisioning_worker'";
+  try {
+    await waitFor("those of the first statements to say so", async () => {
+      return (await all(forge.ctx.pool, moved)).length >= 500;
+    });
+  } finally {
+    await holder.end();
+  }
+  await marking;
   expect(await statuses()).toEqual([{ status: "provisioning_worker", n: 1_200 }]);
   await execute(forge.ctx.pool, "update workers set status = 'dead'");
   await markProvisioning(forge.ctx.pool);

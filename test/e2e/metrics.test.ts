@@ -1,10 +1,14 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { jobWorkflowId } from "../../core/workflow-ids";
 import { ApiClient } from "../../dev/api-client";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
+import { deploy, servingWorker, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 
 let forge: Forge;
 /** The process that serves the API, and the one that runs the workflows. */
@@ -46,7 +50,10 @@ const untilCounted = (of: string, labels: Record<string, string>, value: number)
   });
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "5" }, { split: true });
+  forge = await startForge(
+    { FORGE_HEARTBEAT_TIMEOUT_S: "5", FORGE_RECONCILE_AFTER_S: "1" },
+    { split: true },
+  );
   api = forge.stack.apiUrl;
   worker = readFileSync(join(forge.stack.storeDir, "..", "temporal-worker.url"), "utf8");
 });
@@ -104,6 +111,89 @@ test("each loop says when it last worked, and the process how it is", async () =
   }
   expect(sampleOf(text, "process_resident_memory_bytes")).toBeGreaterThan(1e7);
   expect(sampleOf(text, "forge_database_connections", { state: "waiting" })).toBe(0);
+});
+
+test("a poll that waits is counted while it waits, and so is the process's event loop", async () => {
+  const box = await forge.worker("waits");
+  const poll = box.next(30);
+  await until(api, "forge_polls_parked", {}, 1);
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await poll;
+  if (!handed) throw new Error("it got no job");
+  await box.complete(handed);
+  await untilEnded(forge.user, job_id);
+  const text = await read(api);
+  expect(sampleOf(text, "forge_polls_parked")).toBe(0);
+  expect(sampleOf(text, "forge_match_pass_seconds_count")).toBeGreaterThan(0);
+  expect(sampleOf(text, "nodejs_eventloop_lag_p99_seconds")).toBeGreaterThan(0);
+  expect(sampleOf(text, "forge_database_connections", { state: "idle" })).toBeGreaterThan(0);
+});
+
+test("a workflow that is started again is counted as repaired", async () => {
+  const box = await forge.worker("mends");
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await box.take();
+  const workflow = forge.ctx.temporal.workflow.getHandle(jobWorkflowId(job_id));
+  await waitFor("its workflow to run", async () => {
+    const owed = await all(forge.ctx.pool, "select from outbox where job_id = $1", [job_id]);
+    return owed.length === 0;
+  });
+  await workflow.terminate("a slip of the mouse");
+  await untilCounted("forge_workflow_repairs_total", { repair: "gone" }, 1);
+  await box.complete(handed);
+  await untilEnded(forge.user, job_id);
+});
+
+/** What a healthy server does not show: rows by SQL, past the triggers and foreign keys. */
+const UNHEALTHY = `
+  insert into outbox (job_id, attempt, due_at) select job_id, 9, 'infinity' from jobs limit 1;
+  insert into stuck_writes (workflow_id, activity, error, tries, since)
+    values ('job:of-nobody', 'finishJob', 'no disk', 10, now() - interval '1 hour');
+  insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
+                    timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
+                    request_id, status, attempts, moved_at)
+    select 'job_unfinished', user_id, created_by, job_type, '{}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, '{}', 'r',
+           'running', 1, 'infinity' from jobs where status = 'completed' limit 1;
+  insert into attempts select (jsonb_populate_record(a, jsonb_build_object('job_id', 'job_unfinished',
+    'ended_at', now() - interval '1 hour'))).* from attempts a where outcome = 'completed' limit 1;
+  update deployments set active_at = now() - interval '70 days'`;
+const HEALTHY_AGAIN = `
+  delete from outbox where attempt = 9;
+  delete from stuck_writes;
+  delete from attempts where job_id = 'job_unfinished';
+  delete from jobs where job_id = 'job_unfinished'`;
+
+test("what stands in the database and should move on is counted, with its age", async () => {
+  const serves = await servingWorker(forge, "serves");
+  const { deployment_id: id } = await deploy(forge.user);
+  const pipeline = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
+  await untilPipeline(forge.user, pipeline, ["waiting_approval"]);
+  const write = (sql: string) =>
+    forge.ctx.pool.query(
+      `set session_replication_role = replica; ${sql}; reset session_replication_role`,
+    );
+  await write(UNHEALTHY);
+  try {
+    const HOUR_S = 3_600;
+    const expected: [string, Record<string, string>, number][] = [
+      ["forge_outbox_rows", {}, 1],
+      ["forge_outbox_oldest_seconds", {}, 1],
+      ["forge_stuck_writes", { activity: "finishJob" }, 1],
+      ["forge_finishing_jobs", {}, 1],
+      ["forge_finishing_oldest_seconds", {}, HOUR_S],
+      ["forge_pipelines", { status: "waiting_approval" }, 1],
+      ["forge_deployments", { status: "active" }, 1],
+      ["forge_billing_months_behind", { of: "deployments" }, 1],
+      ["forge_billing_export_lines", {}, 1],
+      ["forge_billing_export_oldest_seconds", {}, 1],
+    ];
+    for (const [name, labels, least] of expected) await until(api, name, labels, least);
+  } finally {
+    await write(HEALTHY_AGAIN);
+  }
+  await forge.user.post(`/api/pipelines/${pipeline}/cancel`, {});
+  await stop(forge.user, id);
+  await serves.die();
 });
 
 test("the process that runs workflows shows Temporal's own, another does not", async () => {

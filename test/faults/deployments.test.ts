@@ -1,14 +1,16 @@
 import { text } from "node:stream/consumers";
+import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/activity";
 import { fileRecord } from "../../activities/billing";
-import { fileRegistered } from "../../activities/finish";
+import { createFinalActivities } from "../../activities/finish";
 import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts";
 import { waitFor } from "../../dev/stack/wait";
 import { findBillingRecord } from "../../infra/database/billing-records";
 import { all } from "../../infra/database/pool";
-import { putJson } from "../../infra/store/object-store";
+import type { ObjectStore } from "../../infra/store/object-store";
 import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { holding } from "../support/locks";
 import type { ServingWorker } from "../support/serving-worker";
 
 /** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
@@ -98,18 +100,57 @@ test("a process that stood still with an old state of its bill leaves the closed
   expect(old.state).toBe("accruing");
 }, 90_000);
 
-test("a process that stood still before it wrote a manifest leaves the last one in its file", async () => {
+test("a process that stood still before it wrote bill and manifest leaves the last ones in their files", async () => {
+  await workerOf("c3");
   const { ctx } = forge;
-  const { manifest } = await ctx.pool
-    .query("select manifest from artifacts where manifest->>'status' = 'stopped' limit 1")
-    .then(({ rows }) => rows[0] as { manifest: { artifact_id: string } });
-  const prefix = artifactPrefix("deploy", manifest.artifact_id);
-  const key = `${prefix}${MANIFEST_FILE}`;
-  await putJson(ctx.store, key, { ...manifest, status: "active" });
-  await fileRegistered(ctx, manifest.artifact_id, prefix);
-  // settle() compares the file with the row.
+  const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
+  const late = pausingStore(ctx.store);
+  const input = { jobId, attempt: 1, requestId: "late" };
+  let writing: Promise<unknown> = Promise.resolve();
+  // The server's last write waits for us, so that both find a job that is to be finished.
+  await holding(forge, "lock table deployments in share mode", [], async () => {
+    const ended = "select from attempts where job_id = $1 and state = 'ended'";
+    await waitFor("its result", async () => (await all(ctx.pool, ended, [jobId])).length > 0);
+    const { finishJob } = createFinalActivities({ ...ctx, store: late.store });
+    writing = asActivity("finishJob", () => finishJob(input));
+    await late.untilAsked();
+  });
+  const { result } = await untilEnded(forge.user, jobId);
+  const id = String(result?.deployment_id);
+  await stop(forge.user, id);
+  late.goOn();
+  await writing;
+  const key = `${artifactPrefix("deploy", id)}${MANIFEST_FILE}`;
   expect(JSON.parse(await text(ctx.store.read(key)))).toMatchObject({ status: "stopped" });
-});
+  // settle() compares both files with their rows.
+}, 90_000);
+
+/** A store that writes nothing before it is told to go on. */
+function pausingStore(store: ObjectStore) {
+  let ask = (): void => undefined;
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  let goOn = (): void => undefined;
+  const told = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const put = async (key: string, body: Buffer): Promise<void> => {
+    ask();
+    await told;
+    await store.put(key, body);
+  };
+  const paused = Object.create(store, { put: { value: put } }) as ObjectStore;
+  return { store: paused, untilAsked: () => asked, goOn: () => goOn() };
+}
+
+/** As Temporal's worker runs it. */
+function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T> {
+  const info = { activityType, activityId: "1", isLocal: true };
+  const cancellationSignal = new AbortController().signal;
+  const context = { info, cancellationSignal } as unknown as ActivityContext;
+  return asyncLocalStorage.run(context, work);
+}
 
 test("its worker dies while Temporal is away: it is placed again when that is back", async () => {
   const first = await workerOf("b1");

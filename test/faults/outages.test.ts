@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { inspect } from "node:util";
+import { Client, Connection } from "@temporalio/client";
 import { waitFor } from "../../dev/stack/wait";
 import { all, execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
@@ -38,6 +40,7 @@ test("what Temporal does not take for one job holds up no other, and is tried ag
   const said = (what: string): boolean =>
     forge.servers().some((server) => server.lastWords(400).includes(what));
   await waitFor("the refusal to be told", () => said("does not take what is owed"));
+  expect(await answerToLargeStart()).toMatch(/RESOURCE_EXHAUSTED/);
   const handed = await worker.take();
   expect(handed.job_id).toBe(refused.job_id);
   const { job_id } = await forge.user.submit("audit", AUDIT);
@@ -52,6 +55,22 @@ test("what Temporal does not take for one job holds up no other, and is tried ag
   expect((await untilEnded(forge.user, refused.job_id)).status).toBe("completed");
   await forge.proveInvariants();
 }, 120_000);
+
+/** What Temporal itself answers: the client tries it again until its deadline, and tells of that. */
+async function answerToLargeStart(): Promise<string> {
+  const { temporalAddress: address } = forge.stack;
+  const connection = await Connection.connect({ address, interceptors: [] });
+  try {
+    const { namespace } = forge.ctx.temporal.options;
+    const start = { taskQueue: "none", workflowId: "large", args: ["x".repeat(5_000_000)] };
+    await new Client({ connection, namespace }).workflow.start("none", start);
+    return "taken";
+  } catch (error) {
+    return inspect(error);
+  } finally {
+    await connection.close();
+  }
+}
 
 describe.each([
   [

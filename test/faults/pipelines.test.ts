@@ -1,4 +1,4 @@
-import { pipelineWorkflowId } from "../../core/workflow-ids";
+import { jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import { askWorkflow, closeRun, lockPipeline, openRun } from "../../infra/database/pipelines";
 import { all, execute } from "../../infra/database/pool";
@@ -81,6 +81,46 @@ test("a workflow that was terminated by hand is started again and goes on where 
   const done = await untilPipeline(forge.user, id);
   expect(done.status).toBe("completed");
   expect(stepOf(done, "distill").job_id).toBe(distill.job_id);
+  worker.silence();
+}, 60_000);
+
+test("a step whose workflow was terminated before it wrote its job is done all the same", async () => {
+  const worker = await forge.worker("late");
+  worker.beat();
+  const { pool, temporal } = forge.ctx;
+  await execute(
+    pool,
+    `create function refuse_job() returns trigger language plpgsql as
+     $$ begin raise exception 'no job' using errcode = 'check_violation'; end $$`,
+  );
+  await execute(
+    pool,
+    `create trigger refuse_job before insert on jobs for each row
+     when (new.pipeline_id is not null) execute function refuse_job()`,
+  );
+  const steps = [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }];
+  const id = await startPipeline(forge.user, { steps });
+  const jobId = await waitFor("the step to be begun", async () => {
+    const [step] = await all<{ job_id: string | null }>(
+      pool,
+      "select job_id from pipeline_steps where pipeline_id = $1",
+      [id],
+    );
+    return step?.job_id ?? undefined;
+  });
+  const workflow = temporal.workflow.getHandle(jobWorkflowId(jobId));
+  await waitFor("its workflow to try again and again", async () => {
+    const { raw } = await workflow.describe();
+    return raw.pendingActivities?.some(
+      ({ activityType }) => activityType?.name === "insertStepJob",
+    );
+  });
+  await workflow.terminate("by hand");
+  await execute(pool, "drop trigger refuse_job on jobs");
+  const handed = await worker.take(30);
+  expect(handed.job_id).toBe(jobId);
+  await worker.complete(handed);
+  expect((await untilPipeline(forge.user, id)).status).toBe("completed");
   worker.silence();
 }, 60_000);
 

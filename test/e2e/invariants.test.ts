@@ -1,0 +1,90 @@
+import { buffer } from "node:stream/consumers";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts";
+import { checkInvariants } from "../../dev/invariants";
+import { execute } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+
+/** The proof finds what is wrong: each test plants one fault, and puts it right again. */
+let forge: Forge;
+let jobId: string;
+let artifactId: string;
+let userId: string;
+
+beforeAll(async () => {
+  forge = await startForge();
+  const worker = await forge.worker("w", { name: "NVIDIA A100 80GB", memory_gb: 80 });
+  ({ user_id: userId } = await forge.user.get<{ user_id: string }>("/api/auth/ping"));
+  ({ job_id: jobId } = await forge.user.submit("audit", AUDIT));
+  await worker.complete(await worker.take());
+  const { result } = await untilEnded(forge.user, jobId);
+  artifactId = String(result?.dataset_id);
+  await forge.proveInvariants();
+});
+
+afterAll(async () => {
+  try {
+    await forge?.proveInvariants();
+  } finally {
+    await forge?.stop();
+  }
+});
+
+/** Past the triggers that keep bills and ends as they are. */
+const write = (sql: string): Promise<void> =>
+  transaction(forge.ctx.pool, async (db) => {
+    await execute(db, "set local session_replication_role = replica");
+    await execute(db, sql, [jobId]);
+  });
+
+test.each([
+  [
+    "hours that are on no bill and not noted as unbilled",
+    "a job's hours are not what its attempts used",
+    "update billing_lines set gpu_hours = gpu_hours + 1 where job_id = $1",
+    "update billing_lines set gpu_hours = gpu_hours - 1 where job_id = $1",
+  ],
+  [
+    "hours that were measured, and are on no line",
+    "a job's hours are not what its attempts used",
+    "update attempts set gpu_hours_measured = gpu_hours_measured + 1 where job_id = $1",
+    "update attempts set gpu_hours_measured = gpu_hours_measured - 1 where job_id = $1",
+  ],
+  [
+    "a bill without a line",
+    "a worker's hours are on no line of a bill",
+    "update billing_lines set job_id = null where job_id = $1",
+    "update billing_lines set job_id = $1 where line_id like $1 || ':%'",
+  ],
+])("%s", async (_fault, found, plant, mend) => {
+  await write(plant);
+  try {
+    expect((await checkInvariants(forge.ctx)).join("\n")).toContain(found);
+  } finally {
+    await write(mend);
+  }
+});
+
+test.each([
+  ["bill", "the billing file differs from its row", billKey],
+  ["manifest", "manifest.json differs from the registry", manifestKey],
+])("a file of a %s that is not its row's", async (_what, found, keyOf) => {
+  const { store } = forge.ctx;
+  const key = keyOf();
+  const right = await buffer(store.read(key));
+  await store.put(key, Buffer.from("{}"));
+  try {
+    expect((await checkInvariants(forge.ctx)).join("\n")).toContain(found);
+  } finally {
+    await store.put(key, right);
+  }
+});
+
+function billKey(): string {
+  return billingRecordKey(userId, jobId);
+}
+
+function manifestKey(): string {
+  return `${artifactPrefix("audit", artifactId)}${MANIFEST_FILE}`;
+}

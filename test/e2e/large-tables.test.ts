@@ -1,0 +1,112 @@
+import { WorkflowNotFoundError } from "@temporalio/client";
+import pg from "pg";
+import { Reconciler } from "../../agent-bridge/reconciler";
+import { jobWorkflowId } from "../../core/workflow-ids";
+import { waitFor } from "../../dev/stack/wait";
+import type { Context } from "../../infra/context";
+import { createKey } from "../../infra/database/keys";
+import { all, maybeOne, type Queryable } from "../../infra/database/pool";
+import { strikeWorker } from "../../infra/database/strikes";
+import { transaction } from "../../infra/database/transaction";
+import { ensureUser } from "../../infra/database/users";
+import { type Database, openDatabase } from "../support/database";
+
+/** What must not grow with the tables: rows by SQL in a real Postgres, without a server. */
+const JOBS = process.env.TEST_SLOW ? 100_000 : 20_000;
+const LOST = 5;
+
+let forge: Database;
+
+beforeAll(async () => {
+  forge = await openDatabase({ FORGE_RECONCILE_AFTER_S: "60" });
+  const { pool } = forge.ctx;
+  await ensureUser(pool, "ann", "ann");
+  await createKey(pool, { userId: "ann", scope: "user", name: "k", madeByAdmin: false });
+  // Without the time limit of the pool, and without events of jobs that nobody follows.
+  const db = new pg.Client({ connectionString: forge.databaseUrl });
+  await db.connect();
+  await db.query("set session_replication_role = replica");
+  await db.query(
+    `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
+                         timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
+                         request_id, status, attempts, moved_at)
+       select 'job_' || n, 'ann', 'k', 'audit', '{}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, '{}', 'r',
+              'running', 1, now() - interval '1 hour'
+       from generate_series(1, ${JOBS}) n`,
+  );
+  // Of the very same worker: its past is as long as the table.
+  await db.query(
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens,
+                            status, strikes, strikes_since)
+       select id, 'ann', false, 'gpu', 0, 0, '{}', 'idle', 2, now()
+       from unnest(array['old', 'other']) id`,
+  );
+  await db.query(
+    `insert into attempts (job_id, attempt, shape, priority, worker_id, state, started_at, ended_at, outcome)
+       select 'job_' || n, 1, 's', 0, 'old', 'ended', now(), now(), 'failed'
+       from generate_series(1, ${JOBS}) n`,
+  );
+  await db.query(
+    `insert into attempts (job_id, attempt, shape, priority)
+       select 'job_' || n, 2, 's', 0 from generate_series(1, ${JOBS}) n`,
+  );
+  await db.end();
+  await pool.query("analyze jobs, attempts, workers");
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("of very many open jobs only those whose workflow is gone are asked about, well within a minute", async () => {
+  const described = new Set<string>();
+  const started = new Set<string>();
+  const temporal = {
+    withDeadline: (_until: number, work: () => Promise<unknown>) => work(),
+    workflow: {
+      async *list() {
+        for (let n = LOST + 1; n <= JOBS; n++) yield { workflowId: jobWorkflowId(`job_${n}`) };
+      },
+      getHandle: (id: string) => ({
+        async describe() {
+          described.add(id);
+          throw new WorkflowNotFoundError("none", id, undefined);
+        },
+      }),
+      async start(_type: string, { workflowId }: { workflowId: string }) {
+        started.add(workflowId);
+      },
+    },
+  };
+  const reconciler = new Reconciler({ ...forge.ctx, temporal } as unknown as Context);
+  const began = performance.now();
+  reconciler.start();
+  await waitFor("those that are gone to be started again", () => started.size === LOST);
+  const sweepMs = performance.now() - began;
+  // A sweep takes a fifth of the time at most, so the next one ends five times as much later, or 15 s.
+  expect(15_000 + 5 * sweepMs * (100_000 / JOBS)).toBeLessThan(60_000);
+  await reconciler.stop();
+  const lost = Array.from({ length: LOST }, (_, n) => jobWorkflowId(`job_${n + 1}`));
+  expect([...described].sort()).toEqual(lost);
+  expect([...started].sort()).toEqual(lost);
+});
+
+test("a strike reads nothing of its worker's past", async () => {
+  const read = async (db: Queryable): Promise<number> => {
+    const row = await maybeOne<{ n: number }>(
+      db,
+      `select seq_tup_read + idx_tup_fetch as n from pg_stat_xact_user_tables where relname = 'attempts'`,
+    );
+    return row?.n ?? 0;
+  };
+  await transaction(forge.ctx.pool, async (db) => {
+    const before = await read(db);
+    expect(await strikeWorker(db, "old", "job_1")).toBe("idle");
+    expect((await read(db)) - before).toBeLessThan(10);
+  });
+  const rows = await all<{ strikes: number }>(
+    forge.ctx.pool,
+    "select strikes from workers where worker_id = 'old'",
+  );
+  expect(rows).toEqual([{ strikes: 3 }]);
+});

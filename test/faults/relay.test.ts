@@ -1,0 +1,83 @@
+import { execute } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import type { TestWorker } from "../support/test-worker";
+
+/** The outbox's rows are owned by the process that wrote them for longer than any test here takes. */
+const LEASE_S = 60;
+/** One process has 20 calls to Temporal under way at most. */
+const WORKERS = 4;
+const JOBS_EACH = 7;
+
+let forge: Forge;
+let workers: TestWorker[];
+
+beforeAll(async () => {
+  forge = await startForge(
+    {
+      FORGE_OUTBOX_FIRST_LEASE_S: String(LEASE_S),
+      FORGE_OUTBOX_LEASE_S: String(LEASE_S),
+      // Else the sweep starts a job's workflow soon, which then looks at its attempt by itself.
+      FORGE_WORKFLOW_START_S: String(LEASE_S),
+    },
+    { own: ["server", "temporal"] },
+  );
+  const ids = Array.from({ length: WORKERS }, (_, n) => `w${n}`);
+  workers = await Promise.all(ids.map((id) => forge.worker(id)));
+});
+
+afterEach(async () => {
+  await forge.proveInvariants();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("outcomes beyond the limit of calls do not wait for their lease to run out", async () => {
+  const count = WORKERS * JOBS_EACH;
+  const jobs = await Promise.all(
+    Array.from({ length: count }, () => forge.user.submit("audit", AUDIT)),
+  );
+  const temporal = forge.own("temporal");
+  // No call is answered, so all results find the ones before them under way.
+  temporal.signal("SIGSTOP");
+  try {
+    await Promise.all(
+      workers.map(async (worker) => {
+        for (let n = 0; n < JOBS_EACH; n++) await worker.complete(await worker.take());
+      }),
+    );
+  } finally {
+    temporal.signal("SIGCONT");
+  }
+  for (const { job_id } of jobs) {
+    const job = await untilEnded(forge.user, job_id, (LEASE_S * 1_000) / 3);
+    expect(job.status).toBe("completed");
+  }
+}, 60_000);
+
+test("a row that Postgres does not let go is no sign that Temporal is away", async () => {
+  const [worker] = workers;
+  if (!worker) throw new Error("there is no worker");
+  const { pool } = forge.ctx;
+  const kept = await forge.user.submit("audit", AUDIT);
+  await execute(
+    pool,
+    `create function keep_row() returns trigger language plpgsql as
+     $$ begin raise exception 'kept' using errcode = 'check_violation'; end $$`,
+  );
+  await execute(
+    pool,
+    `create trigger keep_row before delete on outbox for each row
+     when (old.job_id = '${kept.job_id}') execute function keep_row()`,
+  );
+  await worker.complete(await worker.take());
+  const next = await forge.user.submit("audit", AUDIT);
+  await worker.complete(await worker.take());
+  expect((await untilEnded(forge.user, next.job_id)).status).toBe("completed");
+  const logs = forge.servers().map((server) => server.lastWords(400));
+  expect(logs.join("\n")).not.toMatch(/Temporal is away|does not take what is owed/);
+  await execute(pool, "drop trigger keep_row on outbox");
+  expect((await untilEnded(forge.user, kept.job_id)).status).toBe("completed");
+}, 60_000);

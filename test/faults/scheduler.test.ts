@@ -1,0 +1,65 @@
+import { ApiClient } from "../../dev/api-client";
+import { waitFor } from "../../dev/stack/wait";
+import { all } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { holding, untilSomebodyWaits } from "../support/locks";
+import { TestWorker } from "../support/test-worker";
+
+/** Postgres ends the transaction of a matcher that does not move; without that it would be the pool's 30 s. */
+const ASSIGNED_WITHIN_S = 10;
+
+let forge: Forge;
+
+beforeAll(async () => {
+  forge = await startForge({}, { own: ["server"] });
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+test("a frozen process that holds the matcher's lock does not stop assignment", async () => {
+  const { stack, ctx } = forge;
+  const url = await stack.startAnotherServer();
+  const frozen = stack.otherServers.at(-1);
+  if (!frozen) throw new Error("there is no other server");
+  const there = new TestWorker(new ApiClient(url, stack.keys.workerKey), "there");
+  await there.register();
+  const first = await forge.user.submit("audit", AUDIT);
+  // Only the process that will be frozen assigns for now.
+  const others = forge.servers().filter((server) => server !== frozen);
+  for (const server of others) server.signal("SIGSTOP");
+  let poll: Promise<unknown> = Promise.resolve();
+  try {
+    const row = "select from jobs where job_id = $1 for no key update";
+    await holding(forge, row, [first.job_id], async () => {
+      poll = there.next(40).catch(() => undefined);
+      await untilSomebodyWaits(forge);
+      frozen.signal("SIGSTOP");
+    });
+    await waitFor("its statement to have ended under the lock", async () => {
+      const held = await all(
+        ctx.pool,
+        `select from pg_stat_activity join pg_locks using (pid)
+         where datname = current_database() and state = 'idle in transaction'
+           and locktype = 'advisory'`,
+      );
+      return held.length > 0;
+    });
+  } finally {
+    for (const server of others) server.signal("SIGCONT");
+  }
+  const second = await forge.user.submit("audit", AUDIT);
+  const here = await forge.worker("here");
+  await here.complete(await here.take(ASSIGNED_WITHIN_S));
+  frozen.signal("SIGCONT");
+  // Its own wait for the database has run out meanwhile.
+  await poll;
+  const again = new TestWorker(new ApiClient(stack.apiUrl, stack.keys.workerKey), "there");
+  await again.complete(await again.take());
+  for (const { job_id } of [first, second]) {
+    expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
+  }
+  await forge.proveInvariants();
+}, 60_000);
