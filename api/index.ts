@@ -25,9 +25,11 @@ import { jobRoutes } from "./jobs";
 import { limitsRoute } from "./limits";
 import { lineageRoute } from "./lineage";
 import { paymentCustomerRoute } from "./payment-customer";
+import { pingRoute } from "./ping";
 import { pipelineSubmissionRoute } from "./pipeline-submissions";
 import { pipelineRoutes } from "./pipelines";
 import { rateCardRoutes } from "./rate-cards";
+import { sessionRoute } from "./sessions";
 import { storageRoutes } from "./storage";
 import { userRoutes } from "./users";
 import { workerRoutes } from "./workers";
@@ -66,6 +68,8 @@ export function createApi(ctx: Context): Api {
       ...billingBudgetRoutes(ctx),
       ...rateCardRoutes(ctx),
       auditRoute(ctx),
+      pingRoute(ctx),
+      sessionRoute(ctx),
       ...authRoutes(ctx),
       limitsRoute(ctx),
       ...userRoutes(ctx),

@@ -13,7 +13,7 @@ const count = async (db: Queryable, sql: string, userId: string): Promise<number
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
-    `select count(*) as n from api_keys k where user_id = $1 and ${IS_LIVE}
+    `select count(*) as n from api_keys k where user_id = $1 and ${IS_LIVE} and session_of is null
        and not exists (select from workers w where w.user_id = $1 and w.bootstrap_key_id = k.key_id)`,
     userId,
   );

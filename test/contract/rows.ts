@@ -332,7 +332,24 @@ export const ROWS: Row[] = [
     status: 200,
     answer: { worker_id: expect.any(String), decommissioned: true },
   },
-  get("/api/auth/ping", () => ["/auth/ping", "/api/auth/ping"], { ok: true }, "worker"),
+  get(
+    "/api/auth/ping",
+    () => ["/auth/ping", "/api/auth/ping"],
+    { ok: true, key_name: expect.any(String), features: expect.any(Object) },
+    "worker",
+  ),
+  {
+    operations: ["POST /api/auth/sessions"],
+    method: "POST",
+    paths: () => ["/api/auth/sessions"],
+    scope: "user",
+    status: 201,
+    answer: {
+      key: expect.stringMatching(/^forge_user_/),
+      session_of: expect.any(String),
+      expires_at: expect.any(String),
+    },
+  },
   {
     operations: ["POST /api/auth/api-keys"],
     method: "POST",

@@ -924,6 +924,29 @@ export interface AuditEntry {
   hash: string;
 }
 
+export interface Identity {
+  ok: true;
+  user_id: string;
+  /** the tenant's name, as people know it */
+  user_name: string;
+  key_id: string;
+  /** `created_by` of what is made with this key */
+  key_name: string;
+  scope: "user" | "worker" | "admin" | (string & {});
+  expires_at: string | null;
+  /** a key was exchanged for it */
+  is_session: boolean;
+  /** what this server can do, for clients that offer it */
+  features: {
+    /** where workflows are shown; null: not configured, or not for this key */
+    temporal_ui_url: string | null;
+    /** machines can be set up as workers over SSH */
+    ssh_workers: boolean;
+    budgets: boolean;
+    billing_export: boolean;
+  };
+}
+
 export interface NewApiKey {
   key_id: string;
   name: string;
@@ -938,6 +961,8 @@ export interface NewApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** of a session: the id of the key that was exchanged for it */
+  session_of: string | null;
   /** its text, shown here only */
   key: string | null;
 }
@@ -956,6 +981,8 @@ export interface ApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** of a session: the id of the key that was exchanged for it */
+  session_of: string | null;
 }
 
 export interface Limit {
@@ -2015,12 +2042,11 @@ export interface Operations {
     };
   };
   ping: {
-    answer: {
-      ok: true;
-      user_id: string;
-      key_id: string;
-      scope: "user" | "worker" | "admin" | (string & {});
-    };
+    answer: Identity;
+  };
+  createSession: {
+    body: Record<string, unknown>;
+    answer: NewApiKey;
   };
   createApiKey: {
     body: {
@@ -2041,6 +2067,7 @@ export interface Operations {
       limit?: number;
       after?: string;
       user_id?: string;
+      sessions?: "true" | "false" | (string & {});
     };
     answer: {
       api_keys: ApiKey[];

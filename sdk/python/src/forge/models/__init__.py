@@ -1,6 +1,16 @@
 """What the API answers, as types."""
 
-from .accounts import ApiKey, Identity, Limit, NewApiKey, NewUser, Readiness, RevokedApiKey, User
+from .accounts import (
+    ApiKey,
+    Features,
+    Identity,
+    Limit,
+    NewApiKey,
+    NewUser,
+    Readiness,
+    RevokedApiKey,
+    User,
+)
 from .artifacts import (
     Artifact,
     ColumnStatistics,
@@ -60,6 +70,7 @@ __all__ = [
     "Deployment",
     "DeploymentDetail",
     "Estimate",
+    "Features",
     "Gate",
     "Identity",
     "JobEvent",
