@@ -16,10 +16,12 @@ import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
+import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
 import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
+import { jobThroughputRoute } from "./job-throughput";
 import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
 import { limitsRoute } from "./limits";
@@ -47,6 +49,8 @@ export function createApi(ctx: Context): Api {
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
+      jobCountsRoute(ctx, presenter),
+      jobThroughputRoute(ctx),
       ...jobRoutes(ctx, presenter),
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),

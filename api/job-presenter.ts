@@ -55,11 +55,31 @@ export class JobPresenter {
     const queued = new Map(
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
+    const reasons = new Map(
+      waiting
+        .filter(({ job_id: id }) => !queued.has(id))
+        .map((job) => [job.job_id, betweenAttempts(job.attempts)] as const),
+    );
+    const inQueue = waiting.flatMap((job) => {
+      const queuedAt = queued.get(job.job_id);
+      return queuedAt === undefined ? [] : [wantsOf(job, queuedAt)];
+    });
+    const explained = await this.explain(inQueue);
+    for (const [at, { jobId }] of inQueue.entries()) {
+      const reason = explained[at];
+      if (reason) reasons.set(jobId, reason);
+    }
+    return reasons;
+  }
+
+  /** Why each of these jobs waits, in their order, by a view that is a second old at most. */
+  async explain(jobs: WaitingJob[]): Promise<PendingReason[]> {
+    if (jobs.length === 0) return [];
     const view = await this.look();
     const { rankedTenants } = this.ctx.config.fleet;
-    const reasons = new Map<string, PendingReason>();
+    const reasons: PendingReason[] = [];
     let began = performance.now();
-    for (const job of waiting) {
+    for (const job of jobs) {
       // A page of different jobs takes a while in a large fleet, whose heartbeats must not wait for it.
       const spentMs = performance.now() - began;
       if (spentMs > TURN_MS) {
@@ -67,12 +87,7 @@ export class JobPresenter {
         await sleep(spentMs);
         began = performance.now();
       }
-      const queuedAt = queued.get(job.job_id);
-      const reason =
-        queuedAt === undefined
-          ? betweenAttempts(job.attempts)
-          : explain(view, wantsOf(job, queuedAt), rankedTenants);
-      reasons.set(job.job_id, reason);
+      reasons.push(explain(view, job, rankedTenants));
     }
     return reasons;
   }

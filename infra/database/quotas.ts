@@ -36,17 +36,22 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
     userId,
   );
 
-/** A tenant's jobs that wait for a worker. Shapes begin with their tenant: core/requirements.ts. */
+/** The bounds of a tenant's shapes, which begin with their tenant (core/requirements.ts); the upper one is excluded. */
+export function shapesOf(userId: string): [from: string, before: string] {
+  const first = `${JSON.stringify([userId]).slice(0, -1)},`;
+  // The character that follows a comma.
+  return [first, `${first.slice(0, -1)}-`];
+}
+
+/** A tenant's jobs that wait for a worker. */
 export async function countQueuedByShape(
   db: Queryable,
   userId: string,
 ): Promise<{ shape: string; jobs: number }[]> {
-  const first = `${JSON.stringify([userId]).slice(0, -1)},`;
   return await all(
     db,
     `select shape, count(*)::int as jobs from attempts
      where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,
-    // The character that follows a comma.
-    [first, `${first.slice(0, -1)}-`],
+    shapesOf(userId),
   );
 }

@@ -167,6 +167,15 @@ export const ROWS: Row[] = [
     logs_uri: null,
   }),
   get("/api/jobs", () => ["/api/jobs", "/api/jobs?status=pending&limit=5"], list("jobs")),
+  get("/api/jobs/counts", () => ["/api/jobs/counts"], {
+    by_status: expect.objectContaining({ pending: expect.any(Number) }),
+    by_pending_code: expect.objectContaining({ no_worker_fits: expect.any(Number) }),
+  }),
+  get(
+    "/api/jobs/throughput",
+    () => ["/api/jobs/throughput", "/api/jobs/throughput?bucket_s=3600&job_type=train"],
+    { buckets: expect.any(Array), bucket_s: expect.any(Number) },
+  ),
   {
     operations: ["POST /api/jobs/{job_id}/retry"],
     method: "POST",

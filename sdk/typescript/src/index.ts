@@ -28,7 +28,7 @@ export {
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
-export type { CreateOptions, Moment, RequestOptions } from "./options.ts";
+export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";
 export type { BudgetAnswer } from "./resources/billing.ts";
@@ -52,6 +52,9 @@ export type {
   Deployment,
   DeploymentDetail,
   Estimate,
+  Identity,
+  JobCounts,
+  JobThroughput,
   Lineage,
   Manifest,
   NewApiKey,

@@ -83,6 +83,94 @@ export interface Warning {
   message: string;
 }
 
+export interface JobCounts {
+  /** all unfinished jobs, and those that ended after `ended_after` */
+  by_status: {
+    pending: number;
+    provisioning_worker: number;
+    assigned: number;
+    running: number;
+    completed: number;
+    failed: number;
+  };
+  /** the same for each job type */
+  by_job_type: {
+    generate: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    audit: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    distill: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    train: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    evaluate: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    deploy: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+  };
+  /** jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the first one's. `other`: beyond 500 different requirements */
+  by_pending_code: Record<string, number>;
+  /** jobs that failed after `ended_after` */
+  by_error_code: Record<string, number>;
+  ended_after: string;
+}
+
+export interface JobThroughput {
+  since: string;
+  until: string;
+  bucket_s: number;
+  /** oldest first; those of no jobs too */
+  buckets: Array<{
+    /** where the bucket begins */
+    at: string;
+    submitted: number;
+    /** handed to a worker for the first time */
+    started: number;
+    completed: number;
+    failed: number;
+    /** at the bucket's end: submitted and not started yet */
+    waiting: number;
+    /** at the bucket's end: started and not ended yet */
+    running: number;
+  }>;
+}
+
 export interface Attempt {
   attempt: number;
   worker_id: string | null;
@@ -1424,6 +1512,23 @@ export interface Operations {
   retryJob: {
     body: Record<string, unknown>;
     answer: Job;
+  };
+  countJobs: {
+    query: {
+      ended_after?: string;
+      user_id?: string;
+    };
+    answer: JobCounts;
+  };
+  getJobThroughput: {
+    query: {
+      since?: string;
+      until?: string;
+      bucket_s?: number;
+      job_type?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
+      user_id?: string;
+    };
+    answer: JobThroughput;
   };
   listJobs: {
     query: {

@@ -82,6 +82,15 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
       user_id: "u",
       pageSize: 7,
     }),
+  countJobs: (c) => c.jobs.counts({ ended_after: new Date(), user_id: "u" }),
+  getJobThroughput: (c) =>
+    c.jobs.throughput({
+      since: new Date(),
+      until: "2026-01-01T00:00:00Z",
+      bucket_s: 60,
+      job_type: ["train"],
+      user_id: "u",
+    }),
   getJob: (c) => c.status("j"),
   listJobAttempts: (c) => c.jobs.attempts({ job_id: "j" }),
   listJobArtifacts: (c) => c.getArtifacts("j"),

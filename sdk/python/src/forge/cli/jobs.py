@@ -73,6 +73,25 @@ def list_jobs(
 
 
 @app.command()
+def counts(context: typer.Context, as_json: AsJson = False) -> None:
+    """Count jobs: those that have not ended, and those of the last day."""
+    with client_of(context) as client:
+        found = client.jobs.counts()
+    if as_json:
+        print_json(found.to_dict())
+        return
+    statuses = list(found.by_status)
+    rows = [
+        (job_type, *(str(of_type.get(status, 0)) for status in statuses))
+        for job_type, of_type in found.by_job_type.items()
+    ]
+    total = ("all", *(str(number) for number in found.by_status.values()))
+    print_table(("TYPE", *(status.upper() for status in statuses)), [*rows, total], nothing="")
+    for code, number in {**found.by_pending_code, **found.by_error_code}.items():
+        print_line(console(), f"{number} {code}")
+
+
+@app.command()
 def get(context: typer.Context, job_id: JobId, as_json: AsJson = False) -> None:
     """Show a job: how it stands, why it waits, what came of it."""
     with client_of(context) as client:

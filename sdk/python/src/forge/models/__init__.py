@@ -44,7 +44,17 @@ from .fleet import (
     Worker,
     WorkerDetail,
 )
-from .jobs import Attempt, BaseJob, JobEvent, JobStatus, JobWarning, PendingReason
+from .jobs import (
+    Attempt,
+    BaseJob,
+    JobCounts,
+    JobEvent,
+    JobStatus,
+    JobThroughput,
+    JobWarning,
+    PendingReason,
+    ThroughputBucket,
+)
 from .lineage import Lineage, LineageEdge, LineageNode
 from .pipelines import Approval, Gate, Pipeline, PipelineStep
 
@@ -73,8 +83,10 @@ __all__ = [
     "Features",
     "Gate",
     "Identity",
+    "JobCounts",
     "JobEvent",
     "JobStatus",
+    "JobThroughput",
     "JobWarning",
     "Limit",
     "Lineage",
@@ -96,6 +108,7 @@ __all__ = [
     "RevokedApiKey",
     "StorageUsage",
     "TablePreview",
+    "ThroughputBucket",
     "User",
     "Worker",
     "WorkerDetail",

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
-from ..models import Artifact, Attempt, BaseJob
+from ..models import Artifact, Attempt, BaseJob, JobCounts, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import Request, Settled, create, get, path_of, post
 
@@ -86,6 +86,37 @@ class JobsOperations(Resource[M], Generic[M, J]):
             "user_id": user_id,
         }
         return PageRequest("/api/jobs", "jobs", self.read, query, limit, page_size)
+
+    @operation
+    def counts(
+        self, *, ended_after: datetime | str | None = None, user_id: str | None = None
+    ) -> Request[JobCounts]:
+        """How many jobs there are, by status, type, reason to wait and error.
+
+        Of finished jobs those that ended after `ended_after`, by default a day ago.
+        """
+        query = {"ended_after": ended_after, "user_id": user_id}
+        return get("/api/jobs/counts", JobCounts.model_validate, **query)
+
+    @operation
+    def throughput(
+        self,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_s: int | None = None,
+        job_type: str | Sequence[str] | None = None,
+        user_id: str | None = None,
+    ) -> Request[JobThroughput]:
+        """Jobs submitted and ended, and the queue's depth, over time; by default the last day."""
+        query = {
+            "since": since,
+            "until": until,
+            "bucket_s": bucket_s,
+            "job_type": job_type,
+            "user_id": user_id,
+        }
+        return get("/api/jobs/throughput", JobThroughput.model_validate, **query)
 
     @operation
     def get(self, job_id: JobRef) -> Request[J]:
