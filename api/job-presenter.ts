@@ -15,6 +15,7 @@ import { waitsForWorker } from "../core/states";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { listQueued, readFleet, readQueue } from "../infra/database/queue-view";
+import { JobCosts } from "./job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /** Fleet and queue are read anew after so long: later, in these bounds, where a large fleet takes time to explain. */
@@ -30,22 +31,27 @@ interface View {
   outlooks: Map<string, Outlook>;
 }
 
-/** Shows jobs as the API does: with the reason why one waits, where it does. */
+/** Shows jobs as the API does: with the reason why one waits, where it does, and their costs. */
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
   /** On explaining by this view. */
   private spentMs = 0;
 
-  constructor(private readonly ctx: Context) {}
+  private readonly costs: JobCosts;
+
+  constructor(private readonly ctx: Context) {
+    this.costs = new JobCosts(ctx);
+  }
 
   async presentOne(row: JobRow): Promise<Job> {
-    return presentJob(row, (await this.reasonsOf([row])).get(row.job_id));
+    return (await this.present([row]))(row);
   }
 
   async present<Row extends JobRow>(rows: Row[]): Promise<(row: Row) => Job> {
     const reasons = await this.reasonsOf(rows);
-    return (row) => presentJob(row, reasons.get(row.job_id));
+    const costs = await this.costs.of(rows);
+    return (row) => presentJob(row, reasons.get(row.job_id), costs.get(row.job_id));
   }
 
   private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {

@@ -1,3 +1,4 @@
+import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import type { Queryable } from "../../infra/database/pool";
 import { execute } from "../../infra/database/pool";
 
@@ -37,12 +38,12 @@ export async function seedJobs(db: Queryable, jobs: SeededJob[]): Promise<void> 
                        rate_card, request_id, status, result, error_code, created_at, started_at,
                        completed_at)
      select job_id, user_id, created_by, job_type, '{"dataset_uri": "s3://bucket/key"}', '{}', '{}',
-            array(select json_array_elements_text(tags)), notes, 0, 60, 3, 0, '{}', 0, '{}', 'r', status,
+            array(select json_array_elements_text(tags)), notes, 0, 60, 3, 0, '{}', 0, $2, 'r', status,
             case when status = 'completed' then '{}'::jsonb end, error_code, created_at, started_at,
             completed_at
      from json_to_recordset($1) j (job_id text, user_id text, created_by text, job_type text, tags json,
        notes text, status text, error_code text, created_at timestamptz, started_at timestamptz,
        completed_at timestamptz)`,
-    [JSON.stringify(jobs.map((job) => ({ ...DEFAULTS, ...job })))],
+    [JSON.stringify(jobs.map((job) => ({ ...DEFAULTS, ...job }))), DEFAULT_RATE_CARD],
   );
 }

@@ -34,6 +34,11 @@ CALLS: dict[str, Call] = {
         pipeline_id="p",
         created_after="2026-01-01T00:00:00Z",
         created_before="2026-01-01T00:00:00Z",
+        completed_after="2026-01-01T00:00:00Z",
+        completed_before="2026-01-01T00:00:00Z",
+        created_by="k",
+        error_code=["timeout"],
+        q="x",
         user_id="u",
         page_size=7,
     ),
@@ -52,14 +57,14 @@ CALLS: dict[str, Call] = {
     "getJobLog": lambda c: c.jobs.logs("j", attempt=1, tail_bytes=9),
     "streamJobEvents": lambda c: c.jobs.events("j"),
     "createPipeline": lambda c: c.pipelines.run("synthetic", {"train": {"model": "m"}}, name="n"),
-    "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", user_id="u"),
+    "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", q="n", user_id="u"),
     "setPipelineBudget": lambda c: c.pipelines.set_budget("p", 9, warning_usd=8),
     "getPipeline": lambda c: c.pipelines.get("p"),
     "cancelPipeline": lambda c: c.pipelines.cancel("p"),
     "approvePipelineStep": lambda c: c.pipelines.approve("p", "deploy", note="good"),
     "resumePipeline": lambda c: c.pipelines.resume("p", from_step="train", budget_usd=9),
     "listArtifacts": lambda c: c.artifacts.list(
-        type="dataset", kind="raw_dataset", job_id="j", source="s", name="n", deleted=True
+        type="dataset", kind="raw_dataset", job_id="j", source="s", name="n", q="x", deleted=True
     ),
     "getArtifact": lambda c: c.artifacts.get("a"),
     "deleteArtifact": lambda c: c.artifacts.delete("a"),
@@ -81,7 +86,9 @@ CALLS: dict[str, Call] = {
     "askPost": lambda c: c.deployments.ask("d", "chat/completions", {"messages": []}),
     "askDelete": lambda c: c.deployments.ask("d", "files/f", method="DELETE"),
     "getBillingSummary": lambda c: c.billing.summary("2026-11", user_id="u"),
-    "listBillingRecords": lambda c: c.billing.records(user_id="u"),
+    "listBillingRecords": lambda c: c.billing.records(
+        period="2026-11", job_type=["train"], sort="cost", user_id="u"
+    ),
     "getBillingRecord": lambda c: c.billing.record("j"),
     "getRates": lambda c: c.billing.rates(user_id="u"),
     "estimateCost": lambda c: c.billing.estimate("audit", {"dataset_uri": "s3://b/k"}),

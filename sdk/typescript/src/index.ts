@@ -31,7 +31,7 @@ export { Listing, type ListOptions, type Page } from "./listing.ts";
 export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";
-export type { BudgetAnswer } from "./resources/billing.ts";
+export type { BudgetAnswer, RecordFilters } from "./resources/billing.ts";
 export type { UploadOptions } from "./resources/datasets.ts";
 export type { DeploymentFilters } from "./resources/deployments.ts";
 export type { JobFilters } from "./resources/jobs.ts";

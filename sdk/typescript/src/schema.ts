@@ -54,6 +54,10 @@ export interface Job {
   /** why it waits, at most a second old; null when it does not, or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
+  /** of its billing record; of a live deployment so far; null: it has none */
+  cost_usd: number | null;
+  /** of an unfinished job, if its next attempt succeeds; null in the answer to its submission */
+  estimated_cost_usd: number | null;
   /** what Forge itself could not write of it so far, and tries again; its operator can end the job */
   stuck: {
     activity: string;
@@ -1541,6 +1545,11 @@ export interface Operations {
       pipeline_id?: string;
       created_after?: string;
       created_before?: string;
+      completed_after?: string;
+      completed_before?: string;
+      created_by?: string;
+      error_code?: Array<"job_error" | "worker_lost" | "timeout" | "cancelled" | "bootstrap_failed" | "artifact_conflict" | (string & {})>;
+      q?: string;
       user_id?: string;
     };
     answer: {
@@ -1621,6 +1630,7 @@ export interface Operations {
       after?: string;
       status?: Array<"running" | "waiting_approval" | "completed" | "failed" | "cancelled" | (string & {})>;
       tag?: string[];
+      q?: string;
       user_id?: string;
     };
     answer: {
@@ -1679,6 +1689,7 @@ export interface Operations {
       job_id?: string;
       source?: string;
       name?: string;
+      q?: string;
       created_after?: string;
       created_before?: string;
       deleted?: "true" | "false" | (string & {});
@@ -1830,6 +1841,9 @@ export interface Operations {
     query: {
       limit?: number;
       after?: string;
+      period?: string;
+      job_type?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
+      sort?: "time" | "cost" | (string & {});
       user_id?: string;
     };
     answer: {

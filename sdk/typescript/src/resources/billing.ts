@@ -17,6 +17,14 @@ interface OfUser {
   user_id?: string | undefined;
 }
 
+export interface RecordFilters extends ListOptions, OfUser {
+  /** Of all months, unless given. */
+  period?: string | undefined;
+  job_type?: BillingRecord["job_type"] | readonly BillingRecord["job_type"][] | undefined;
+  /** `time`: newest first; `cost`: dearest first. */
+  sort?: "time" | "cost" | undefined;
+}
+
 export type BudgetAnswer = Operations["getBudget"]["answer"];
 
 /** `client.billing`. A period is a month in UTC, as `2026-11`; by default this one. */
@@ -30,8 +38,8 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
   }
 
-  /** The bills of jobs, newest first; `limit` is how many in all. */
-  records(filters: ListOptions & OfUser = {}, options?: RequestOptions): Listing<BillingRecord> {
+  /** The bills of jobs, newest or dearest first; `limit` is how many in all. */
+  records(filters: RecordFilters = {}, options?: RequestOptions): Listing<BillingRecord> {
     return this.listing({ path: "/api/billing/records", name: "records", query: filters, options });
   }
 

@@ -29,6 +29,13 @@ export interface JobFilters extends ListOptions {
   pipeline_id?: string | undefined;
   created_after?: Moment | undefined;
   created_before?: Moment | undefined;
+  completed_after?: Moment | undefined;
+  completed_before?: Moment | undefined;
+  /** The name of a key. */
+  created_by?: string | undefined;
+  error_code?: string | readonly string[] | undefined;
+  /** The beginning of an id, or a part of a tag or of the notes. */
+  q?: string | undefined;
   user_id?: string | undefined;
 }
 

@@ -40,10 +40,23 @@ def summary(context: typer.Context, period: Period = None, as_json: AsJson = Fal
 
 
 @app.command()
-def records(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
+def records(
+    context: typer.Context,
+    period: Period = None,
+    job_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
+        ),
+    ] = None,
+    by_cost: Annotated[bool, typer.Option(help="Dearest first.")] = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
     """List the bills of jobs, newest first."""
+    sort = "cost" if by_cost else None
     with client_of(context) as client:
-        found = list(client.billing.records(limit=limit))
+        found = list(client.billing.records(period=period, job_type=job_type, sort=sort, limit=limit))
     if as_json:
         print_json({"records": [each.to_dict() for each in found]})
         return

@@ -104,6 +104,10 @@ class BaseJob(Model):
     retried_from: str | None = None
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
+    cost_usd: float | None = None
+    """Of its billing record; of a live deployment so far."""
+    estimated_cost_usd: float | None = None
+    """Of an unfinished job."""
     warnings: list[JobWarning] = Field(default_factory=list)
 
     @model_validator(mode="before")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..listing import PageRequest
@@ -35,13 +35,19 @@ class Billing(Resource[M]):
     def records(
         self,
         *,
+        period: str | None = None,
+        job_type: str | Sequence[str] | None = None,
+        sort: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[BillingRecord]:
-        """The bills of jobs, newest first; `limit` is how many in all."""
+        """The bills of jobs; `limit` is how many in all.
+
+        Newest first, or with `sort="cost"` dearest first; of all months, or of one `period`.
+        """
         read = BillingRecord.model_validate
-        query = {"user_id": user_id}
+        query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}
         return PageRequest("/api/billing/records", "records", read, query, limit, page_size)
 
     @operation

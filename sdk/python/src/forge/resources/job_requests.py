@@ -70,11 +70,20 @@ class JobsOperations(Resource[M], Generic[M, J]):
         pipeline_id: str | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
+        completed_after: datetime | str | None = None,
+        completed_before: datetime | str | None = None,
+        created_by: str | None = None,
+        error_code: str | Sequence[str] | None = None,
+        q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[J]:
-        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six."""
+        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six.
+
+        `q` is the beginning of an id, or a part of a tag or of the notes; `created_by` the name of
+        a key.
+        """
         query = {
             "status": status,
             "job_type": job_type,
@@ -83,6 +92,11 @@ class JobsOperations(Resource[M], Generic[M, J]):
             "pipeline_id": pipeline_id,
             "created_after": created_after,
             "created_before": created_before,
+            "completed_after": completed_after,
+            "completed_before": completed_before,
+            "created_by": created_by,
+            "error_code": error_code,
+            "q": q,
             "user_id": user_id,
         }
         return PageRequest("/api/jobs", "jobs", self.read, query, limit, page_size)
