@@ -7,6 +7,7 @@ import { artifactRoutes } from "./artifacts";
 import { auditRoute } from "./audit";
 import { authRoutes } from "./auth";
 import { billingBudgetRoutes } from "./billing-budget";
+import { billingDailyRoute } from "./billing-daily";
 import { billingEstimateRoute } from "./billing-estimate";
 import { billingExportRoute } from "./billing-export";
 import { billingRecordRoutes } from "./billing-records";
@@ -66,6 +67,7 @@ export function createApi(ctx: Context): Api {
       ...deploymentRoutes(ctx),
       ...deploymentProxyRoutes(ctx),
       billingSummaryRoute(ctx),
+      billingDailyRoute(ctx),
       ...billingRecordRoutes(ctx),
       billingEstimateRoute(ctx),
       billingExportRoute(ctx),

@@ -407,6 +407,12 @@ export const ROWS: Row[] = [
     tokens_total: expect.any(Number),
     estimated_invoice: expect.objectContaining({ currency: "USD" }),
   }),
+  get("/api/billing/daily", () => ["/api/billing/daily", "/api/billing/daily?period=2026-01"], {
+    total_cost_usd: expect.any(Number),
+    days: expect.arrayContaining([
+      expect.objectContaining({ day: expect.any(String), by_job_type: expect.any(Object) }),
+    ]),
+  }),
   get("/api/billing/records", () => ["/api/billing/records"], list("records")),
   get(
     "/api/billing/records/{job_id}",

@@ -86,6 +86,7 @@ CALLS: dict[str, Call] = {
     "askPost": lambda c: c.deployments.ask("d", "chat/completions", {"messages": []}),
     "askDelete": lambda c: c.deployments.ask("d", "files/f", method="DELETE"),
     "getBillingSummary": lambda c: c.billing.summary("2026-11", user_id="u"),
+    "getDailyBilling": lambda c: c.billing.daily("2026-11", user_id="u"),
     "listBillingRecords": lambda c: c.billing.records(
         period="2026-11", job_type=["train"], sort="cost", user_id="u"
     ),

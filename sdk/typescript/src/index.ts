@@ -48,6 +48,7 @@ export type {
   AuditEntry,
   BillingRecord,
   BillingSummary,
+  DailyBilling,
   Dataset,
   Deployment,
   DeploymentDetail,

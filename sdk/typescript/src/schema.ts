@@ -862,6 +862,21 @@ export interface Budget {
   remaining_usd: number | null;
 }
 
+export interface DailyBilling {
+  user_id: string;
+  /** YYYY-MM, UTC */
+  period: string;
+  /** as in the month's summary */
+  total_cost_usd: number;
+  /** each day of the month up to today */
+  days: Array<{
+    /** YYYY-MM-DD, UTC */
+    day: string;
+    by_job_type: Record<string, number>;
+    total_cost_usd: number;
+  }>;
+}
+
 export interface BillingRecord {
   job_id: string;
   user_id: string;
@@ -1836,6 +1851,13 @@ export interface Operations {
       user_id?: string;
     };
     answer: BillingSummary;
+  };
+  getDailyBilling: {
+    query: {
+      period?: string;
+      user_id?: string;
+    };
+    answer: DailyBilling;
   };
   listBillingRecords: {
     query: {

@@ -140,6 +140,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   askPost: (c) => c.deployments.ask("d", "chat/completions", { messages: [] }),
   askDelete: (c) => c.deployments.ask("d", "files/f", null, { method: "DELETE" }),
   getBillingSummary: (c) => c.billing.summary("2026-11", { user_id: "u" }),
+  getDailyBilling: (c) => c.billing.daily("2026-11", { user_id: "u" }),
   listBillingRecords: (c) =>
     c.billing.records({ period: "2026-11", job_type: "train", sort: "cost", user_id: "u" }),
   getBillingRecord: (c) => c.billing.record("j"),

@@ -6,6 +6,7 @@ import type {
   AuditEntry,
   BillingRecord,
   BillingSummary,
+  DailyBilling,
   Estimate,
   Operations,
   Rates,
@@ -36,6 +37,15 @@ export class Billing extends Resource {
     options?: RequestOptions,
   ): Promise<BillingSummary> {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
+  }
+
+  /** What each day of a month has cost, by job type; they add up to the summary. */
+  async daily(
+    period?: string | null,
+    { user_id }: OfUser = {},
+    options?: RequestOptions,
+  ): Promise<DailyBilling> {
+    return await this.transport.json(get("/api/billing/daily", { period, user_id }), options);
   }
 
   /** The bills of jobs, newest or dearest first; `limit` is how many in all. */

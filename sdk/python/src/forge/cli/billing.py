@@ -40,6 +40,27 @@ def summary(context: typer.Context, period: Period = None, as_json: AsJson = Fal
 
 
 @app.command()
+def daily(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
+    """Show what each day of a month has cost, by job type."""
+    with client_of(context) as client:
+        found = client.billing.daily(period)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    types = sorted({name for day in found.days for name in day.by_job_type})
+    rows = [
+        (
+            day.day,
+            usd(day.total_cost_usd),
+            *(usd(day.by_job_type[name]) if name in day.by_job_type else "" for name in types),
+        )
+        for day in found.days
+    ]
+    heads = ("DAY", "COST", *(name.upper() for name in types))
+    print_table(heads, rows, nothing="No days")
+
+
+@app.command()
 def records(
     context: typer.Context,
     period: Period = None,

@@ -23,10 +23,12 @@ from .artifacts import (
 from .base import Model
 from .billing import (
     AuditEntry,
+    BillingDay,
     BillingRecord,
     BillingSummary,
     Budget,
     BudgetAnswer,
+    DailyBilling,
     Estimate,
     RateCard,
     RateCardAssignment,
@@ -67,6 +69,7 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BaseJob",
+    "BillingDay",
     "BillingRecord",
     "BillingSummary",
     "Bootstrap",
@@ -75,6 +78,7 @@ __all__ = [
     "Budget",
     "BudgetAnswer",
     "ColumnStatistics",
+    "DailyBilling",
     "Dataset",
     "DecommissionedWorker",
     "Deployment",

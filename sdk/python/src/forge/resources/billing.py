@@ -12,6 +12,7 @@ from ..models import (
     BillingRecord,
     BillingSummary,
     BudgetAnswer,
+    DailyBilling,
     Estimate,
     Rates,
 )
@@ -30,6 +31,14 @@ class Billing(Resource[M]):
         """A month: by type, tag and pipeline, with invoice, forecast and budget."""
         parse = BillingSummary.model_validate
         return get("/api/billing/summary", parse, period=period, user_id=user_id)
+
+    @operation
+    def daily(
+        self, period: str | None = None, *, user_id: str | None = None
+    ) -> Request[DailyBilling]:
+        """What each day of a month has cost, by job type; they add up to the summary."""
+        parse = DailyBilling.model_validate
+        return get("/api/billing/daily", parse, period=period, user_id=user_id)
 
     @listing
     def records(
