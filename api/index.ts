@@ -17,6 +17,7 @@ import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
+import { fleetRoute } from "./fleet";
 import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
@@ -35,6 +36,7 @@ import { rateCardRoutes } from "./rate-cards";
 import { sessionRoute } from "./sessions";
 import { storageRoutes } from "./storage";
 import { userRoutes } from "./users";
+import { workerSamplesRoute } from "./worker-samples";
 import { workerRoutes } from "./workers";
 
 export interface Api {
@@ -81,6 +83,8 @@ export function createApi(ctx: Context): Api {
       ...userRoutes(ctx),
       paymentCustomerRoute(ctx),
       ...workerRoutes(ctx),
+      workerSamplesRoute(ctx),
+      fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
     parts: [watch],

@@ -326,6 +326,23 @@ export const ROWS: Row[] = [
     answer: { draining: true },
   },
   {
+    operations: ["POST /api/workers/{worker_id}/undrain"],
+    method: "POST",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/undrain`],
+    scope: "user",
+    status: 200,
+    answer: { draining: false },
+  },
+  get("/api/workers/{worker_id}/samples", ({ worker_id: id }) => [`/api/workers/${id}/samples`], {
+    samples: expect.any(Array),
+    bucket_s: expect.any(Number),
+  }),
+  get("/api/fleet", () => ["/api/fleet"], {
+    workers: expect.any(Number),
+    by_status: expect.objectContaining({ idle: expect.any(Number) }),
+    by_gpu_type: expect.any(Array),
+  }),
+  {
     operations: ["POST /api/workers/{worker_id}/reset"],
     method: "POST",
     paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/reset`],

@@ -42,9 +42,13 @@ from .fleet import (
     DecommissionedWorker,
     Deployment,
     DeploymentDetail,
+    Fleet,
+    FleetGpus,
     RegisteredWorker,
     Worker,
     WorkerDetail,
+    WorkerSample,
+    WorkerSamples,
 )
 from .jobs import (
     Attempt,
@@ -85,6 +89,8 @@ __all__ = [
     "DeploymentDetail",
     "Estimate",
     "Features",
+    "Fleet",
+    "FleetGpus",
     "Gate",
     "Identity",
     "JobCounts",
@@ -116,5 +122,7 @@ __all__ = [
     "User",
     "Worker",
     "WorkerDetail",
+    "WorkerSample",
+    "WorkerSamples",
     "files_of",
 ]
