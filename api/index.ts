@@ -17,6 +17,7 @@ import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
+import { downloadRoutes } from "./downloads";
 import { fleetRoute } from "./fleet";
 import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
@@ -62,6 +63,7 @@ export function createApi(ctx: Context): Api {
       ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
       ...artifactFileRoutes(ctx),
+      ...downloadRoutes(ctx),
       artifactPreviewRoute(ctx),
       lineageRoute(ctx),
       ...storageRoutes(ctx),

@@ -506,6 +506,26 @@ export const ROWS: Row[] = [
     ({ artifact_id: id, file }) => [`/api/artifacts/${id}/files/${file}`],
     {},
   ),
+  {
+    operations: ["POST /api/artifacts/{artifact_id}/tickets"],
+    method: "POST",
+    paths: ({ artifact_id: id }) => [`/api/artifacts/${id}/tickets`],
+    scope: "user",
+    status: 201,
+    body: ({ file }) => ({ path: file }),
+    answer: {
+      url: expect.stringMatching(/^\/api\/downloads\?ticket=/),
+      expires_at: expect.any(String),
+    },
+  },
+  {
+    operations: ["GET /api/downloads"],
+    method: "GET",
+    paths: () => ["/api/downloads?ticket=expired"],
+    scope: "open",
+    status: 403,
+    answer: { error: expect.objectContaining({ code: "invalid_ticket" }) },
+  },
   get(
     "/api/artifacts/{artifact_id}/preview",
     ({ artifact_id: id, file }) => [

@@ -73,6 +73,7 @@ CALLS: dict[str, Call] = {
     "getFile": lambda c: c.artifacts.verify("a"),
     "getArchive": lambda c: c.artifacts.archive("a", Path("a.tar")),
     "previewArtifact": lambda c: c.artifacts.preview("a", "raw.csv"),
+    "createDownloadTicket": lambda c: c.artifacts.download_ticket("a", "raw.csv"),
     "getLineage": lambda c: c.artifacts.lineage("a"),
     "getStorage": lambda c: c.artifacts.storage("2026-11"),
     "getRetention": lambda c: c.artifacts.retention(user_id="u"),
@@ -127,6 +128,7 @@ CALLS: dict[str, Call] = {
 }
 
 NOT_FOR_USERS = {
+    "downloadByTicket",
     "getMetrics",
     "heartbeat",
     "nextJob",

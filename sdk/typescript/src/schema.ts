@@ -611,6 +611,14 @@ export interface Choice {
   where?: string;
 }
 
+export interface DownloadTicket {
+  /** a path of this API, with the ticket: GET it without a key */
+  url: string;
+  expires_at: string;
+  path: string;
+  size_bytes: number;
+}
+
 export interface TablePreview {
   artifact_id: string;
   path: string;
@@ -1803,6 +1811,21 @@ export interface Operations {
   getArchive: {
     query: {
       user_id?: string;
+    };
+  };
+  createDownloadTicket: {
+    query: {
+      user_id?: string;
+    };
+    body: {
+      /** as `files` has it */
+      path: string;
+    };
+    answer: DownloadTicket;
+  };
+  downloadByTicket: {
+    query: {
+      ticket: string;
     };
   };
   previewArtifact: {

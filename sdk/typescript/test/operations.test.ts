@@ -37,8 +37,9 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** What a worker says, which the agent has, and what Prometheus reads. */
+/** What workers and Prometheus ask for, and browsers by a ticket. */
 const NOT_FOR_USERS = [
+  "downloadByTicket",
   "getMetrics",
   "appendJobLog",
   "downloadJobInput",
@@ -127,6 +128,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   getFile: (c) => c.artifacts.verify("a"),
   getArchive: (c, folder) => c.artifacts.archive("a", join(folder, "a.tar")),
   previewArtifact: (c) => c.artifacts.preview("a", "raw.csv"),
+  createDownloadTicket: (c) => c.artifacts.downloadTicket("a", "raw.csv"),
   getLineage: (c) => c.artifacts.lineage("a"),
   getStorage: (c) => c.artifacts.storage("2026-11"),
   getRetention: (c) => c.artifacts.retention({ user_id: "u" }),
