@@ -18,6 +18,8 @@ import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
 import { downloadRoutes } from "./downloads";
+import { EventFeed } from "./event-feed";
+import { eventsRoute } from "./events";
 import { fleetRoute } from "./fleet";
 import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
@@ -50,6 +52,7 @@ export interface Api {
 export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
+  const feed = new EventFeed(ctx);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
@@ -59,6 +62,7 @@ export function createApi(ctx: Context): Api {
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
       ...jobEventRoutes(ctx, watch),
+      eventsRoute(ctx, feed),
       pipelineSubmissionRoute(ctx),
       ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
@@ -89,6 +93,6 @@ export function createApi(ctx: Context): Api {
       fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch],
+    parts: [watch, feed],
   };
 }

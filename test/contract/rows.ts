@@ -195,6 +195,7 @@ export const ROWS: Row[] = [
   },
   get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
   get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
+  get("/api/events", () => ["/api/events"], {}),
   get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
     artifacts: [expect.objectContaining({ artifact_id: expect.any(String) })],
   }),

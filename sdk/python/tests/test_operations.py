@@ -56,6 +56,7 @@ CALLS: dict[str, Call] = {
     "cancelJob": lambda c: c.jobs.cancel("j"),
     "getJobLog": lambda c: c.jobs.logs("j", attempt=1, tail_bytes=9),
     "streamJobEvents": lambda c: c.jobs.events("j"),
+    "streamEvents": lambda c: c.events(limit=1),
     "createPipeline": lambda c: c.pipelines.run("synthetic", {"train": {"model": "m"}}, name="n"),
     "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", q="n", user_id="u"),
     "setPipelineBudget": lambda c: c.pipelines.set_budget("p", 9, warning_usd=8),
@@ -152,6 +153,9 @@ def as_documented(request: Request, *, full: bool) -> Answer:
     if name == "streamJobEvents":
         data = json.dumps({"job_id": "j", "status": "completed"})
         body = f"id: 1\nevent: status\ndata: {data}\n\n".encode()
+        return Answer(body=body, headers={"Content-Type": "text/event-stream"})
+    if name == "streamEvents":
+        body = b'id: 1\nevent: ready\ndata: {"resumed": false}\n\n'
         return Answer(body=body, headers={"Content-Type": "text/event-stream"})
     code, answer = next(
         (code, answer) for code, answer in operation["responses"].items() if code.startswith("2")

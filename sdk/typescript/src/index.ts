@@ -91,6 +91,7 @@ export type {
   SubmissionParams,
   TrainParams,
 } from "./submission.ts";
+export type { TenantEvent, TenantEventOptions } from "./tenant-events.ts";
 export type { DatasetSource } from "./upload.ts";
 export type { FileCheck, ManifestFile, OnCheck, Verification } from "./verification.ts";
 export { VERSION } from "./version.ts";

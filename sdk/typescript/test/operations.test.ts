@@ -103,6 +103,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   cancelJob: (c) => c.jobs.cancel("j"),
   getJobLog: (c) => c.jobs.logs("j", { attempt: 1, tailBytes: 9 }),
   streamJobEvents: (c) => c.jobs.events("j"),
+  streamEvents: (c) => c.events(),
   createPipeline: (c) =>
     c.pipelines.run("synthetic", { train: { model: "m" } }, { name: "n", approvals: ["deploy"] }),
   listPipelines: (c) => c.pipelines.list({ status: "running", tag: "x", q: "n", user_id: "u" }),
@@ -231,7 +232,9 @@ const patternOf = (template: string): RegExp =>
 /** As empty as the API's answers may be. */
 function answerOf(asked: Asked): Answer {
   const operation = operationOf(asked);
-  if (operation.operationId === "streamJobEvents") return { status: 204, body: "" };
+  if (["streamJobEvents", "streamEvents"].includes(operation.operationId)) {
+    return { status: 204, body: "" };
+  }
   if (operation.operationId === "getManifest") return json(server.manifest);
   if (operation.operationId === "getFile") return { body: server.files["raw.jsonl"] ?? "" };
   const found = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));

@@ -60,6 +60,7 @@ from .jobs import (
     JobThroughput,
     JobWarning,
     PendingReason,
+    TenantEvent,
     ThroughputBucket,
 )
 from .lineage import Lineage, LineageEdge, LineageNode
@@ -120,6 +121,7 @@ __all__ = [
     "RevokedApiKey",
     "StorageUsage",
     "TablePreview",
+    "TenantEvent",
     "ThroughputBucket",
     "User",
     "Worker",

@@ -29,7 +29,7 @@ from ..models import (
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..paths import segments_of
 from ..pull import OnProgress, Progress, Pulled
-from ..request import Request, get, path_of, post
+from ..request import Request, get, path_of
 from ..transport import Transport
 from ..verification import FileCheck, OnCheck, Outcome, Verification
 
@@ -105,7 +105,8 @@ class ArtifactsOperations(Resource[M]):
         Its `url` is a path of the API: put the client's `base_url` before it.
         """
         address = path_of("/api/artifacts/{}/tickets", artifact_id)
-        return post(address, DownloadTicket.model_validate, path=path)
+        parse = DownloadTicket.model_validate
+        return Request("POST", address, parse, body={"path": path})
 
     @operation
     def lineage(self, artifact_id: str) -> Request[Lineage]:
