@@ -52,14 +52,17 @@ export interface JobRow {
   started_at: Date | null;
   completed_at: Date | null;
   cancel_requested_at: Date | null;
-  /** What its workflow can't write; this and the next only where one job or a page of them is read. */
+  /** In USD, as it was estimated at submission; null where no budget asked. */
+  expected_cost_usd: number | null;
+  /** What its workflow can't write; this and the next two only where one job or a page of them is read. */
   stuck?: { activity: string; tries: number; since: string } | null;
   has_files?: boolean | null;
+  bill?: { usd: number; state: "accruing" | "final" } | null;
 }
 
 /**
- * Columns of `jobs` that other tables give: the write that is stuck for longest, and whether the artifact's files
- * are in our store. Those of an artifact in a worker's own bucket may be in both.
+ * Columns of `jobs` that other tables give: the write that is stuck for longest, whether the artifact's files are
+ * in our store (those of an artifact in a worker's own bucket may be in both), and its billing record.
  */
 export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
@@ -67,7 +70,9 @@ export const DERIVED = `(
   order by since limit 1) as stuck,
   case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else exists (
     select from artifacts r where r.job_id = jobs.job_id and r.manifest->'files'->0 is not null)
-  end as has_files`;
+  end as has_files,
+  (select jsonb_build_object('usd', total_cost_usd, 'state', state)
+   from billing_records b where b.job_id = jobs.job_id) as bill`;
 
 export interface NewJob {
   jobId: string;

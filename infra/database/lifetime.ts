@@ -19,6 +19,9 @@ const UNTIL = "coalesce(d.stop_requested_at, now())";
 /** What is billed of deployment `d`: the days from when it could first be stopped to its stop, or to now. */
 export const LIFETIME_DAYS = DAYS(UNTIL, UNTIL);
 
+/** How long deployment `d` had lived at a time, in days, as its bill rounds them. */
+export const livedAt = (time: string): string => DAYS(`least(${time}, ${UNTIL})`, UNTIL);
+
 /** The same of the deployment that a billing record `b` is for; null where it is for none. */
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 

@@ -167,6 +167,15 @@ export const ROWS: Row[] = [
     logs_uri: null,
   }),
   get("/api/jobs", () => ["/api/jobs", "/api/jobs?status=pending&limit=5"], list("jobs")),
+  get("/api/jobs/counts", () => ["/api/jobs/counts"], {
+    by_status: expect.objectContaining({ pending: expect.any(Number) }),
+    by_pending_code: expect.objectContaining({ no_worker_fits: expect.any(Number) }),
+  }),
+  get(
+    "/api/jobs/throughput",
+    () => ["/api/jobs/throughput", "/api/jobs/throughput?bucket_s=3600&job_type=train"],
+    { buckets: expect.any(Array), bucket_s: expect.any(Number) },
+  ),
   {
     operations: ["POST /api/jobs/{job_id}/retry"],
     method: "POST",
@@ -186,6 +195,7 @@ export const ROWS: Row[] = [
   },
   get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
   get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
+  get("/api/events", () => ["/api/events"], {}),
   get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
     artifacts: [expect.objectContaining({ artifact_id: expect.any(String) })],
   }),
@@ -317,6 +327,23 @@ export const ROWS: Row[] = [
     answer: { draining: true },
   },
   {
+    operations: ["POST /api/workers/{worker_id}/undrain"],
+    method: "POST",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/undrain`],
+    scope: "user",
+    status: 200,
+    answer: { draining: false },
+  },
+  get("/api/workers/{worker_id}/samples", ({ worker_id: id }) => [`/api/workers/${id}/samples`], {
+    samples: expect.any(Array),
+    bucket_s: expect.any(Number),
+  }),
+  get("/api/fleet", () => ["/api/fleet"], {
+    workers: expect.any(Number),
+    by_status: expect.objectContaining({ idle: expect.any(Number) }),
+    by_gpu_type: expect.any(Array),
+  }),
+  {
     operations: ["POST /api/workers/{worker_id}/reset"],
     method: "POST",
     paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/reset`],
@@ -332,7 +359,24 @@ export const ROWS: Row[] = [
     status: 200,
     answer: { worker_id: expect.any(String), decommissioned: true },
   },
-  get("/api/auth/ping", () => ["/auth/ping", "/api/auth/ping"], { ok: true }, "worker"),
+  get(
+    "/api/auth/ping",
+    () => ["/auth/ping", "/api/auth/ping"],
+    { ok: true, key_name: expect.any(String), features: expect.any(Object) },
+    "worker",
+  ),
+  {
+    operations: ["POST /api/auth/sessions"],
+    method: "POST",
+    paths: () => ["/api/auth/sessions"],
+    scope: "user",
+    status: 201,
+    answer: {
+      key: expect.stringMatching(/^forge_user_/),
+      session_of: expect.any(String),
+      expires_at: expect.any(String),
+    },
+  },
   {
     operations: ["POST /api/auth/api-keys"],
     method: "POST",
@@ -380,6 +424,12 @@ export const ROWS: Row[] = [
     gpu_hours_total: expect.any(Number),
     tokens_total: expect.any(Number),
     estimated_invoice: expect.objectContaining({ currency: "USD" }),
+  }),
+  get("/api/billing/daily", () => ["/api/billing/daily", "/api/billing/daily?period=2026-01"], {
+    total_cost_usd: expect.any(Number),
+    days: expect.arrayContaining([
+      expect.objectContaining({ day: expect.any(String), by_job_type: expect.any(Object) }),
+    ]),
   }),
   get("/api/billing/records", () => ["/api/billing/records"], list("records")),
   get(
@@ -457,6 +507,26 @@ export const ROWS: Row[] = [
     ({ artifact_id: id, file }) => [`/api/artifacts/${id}/files/${file}`],
     {},
   ),
+  {
+    operations: ["POST /api/artifacts/{artifact_id}/tickets"],
+    method: "POST",
+    paths: ({ artifact_id: id }) => [`/api/artifacts/${id}/tickets`],
+    scope: "user",
+    status: 201,
+    body: ({ file }) => ({ path: file }),
+    answer: {
+      url: expect.stringMatching(/^\/api\/downloads\?ticket=/),
+      expires_at: expect.any(String),
+    },
+  },
+  {
+    operations: ["GET /api/downloads"],
+    method: "GET",
+    paths: () => ["/api/downloads?ticket=expired"],
+    scope: "open",
+    status: 403,
+    answer: { error: expect.objectContaining({ code: "invalid_ticket" }) },
+  },
   get(
     "/api/artifacts/{artifact_id}/preview",
     ({ artifact_id: id, file }) => [

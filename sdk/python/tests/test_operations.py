@@ -34,8 +34,21 @@ CALLS: dict[str, Call] = {
         pipeline_id="p",
         created_after="2026-01-01T00:00:00Z",
         created_before="2026-01-01T00:00:00Z",
+        completed_after="2026-01-01T00:00:00Z",
+        completed_before="2026-01-01T00:00:00Z",
+        created_by="k",
+        error_code=["timeout"],
+        q="x",
         user_id="u",
         page_size=7,
+    ),
+    "countJobs": lambda c: c.jobs.counts(ended_after="2026-01-01T00:00:00Z", user_id="u"),
+    "getJobThroughput": lambda c: c.jobs.throughput(
+        since="2026-01-01T00:00:00Z",
+        until="2026-01-02T00:00:00Z",
+        bucket_s=3600,
+        job_type=["train"],
+        user_id="u",
     ),
     "getJob": lambda c: c.status("j"),
     "listJobAttempts": lambda c: c.jobs.attempts("j"),
@@ -43,15 +56,16 @@ CALLS: dict[str, Call] = {
     "cancelJob": lambda c: c.jobs.cancel("j"),
     "getJobLog": lambda c: c.jobs.logs("j", attempt=1, tail_bytes=9),
     "streamJobEvents": lambda c: c.jobs.events("j"),
+    "streamEvents": lambda c: c.events(limit=1),
     "createPipeline": lambda c: c.pipelines.run("synthetic", {"train": {"model": "m"}}, name="n"),
-    "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", user_id="u"),
+    "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", q="n", user_id="u"),
     "setPipelineBudget": lambda c: c.pipelines.set_budget("p", 9, warning_usd=8),
     "getPipeline": lambda c: c.pipelines.get("p"),
     "cancelPipeline": lambda c: c.pipelines.cancel("p"),
     "approvePipelineStep": lambda c: c.pipelines.approve("p", "deploy", note="good"),
     "resumePipeline": lambda c: c.pipelines.resume("p", from_step="train", budget_usd=9),
     "listArtifacts": lambda c: c.artifacts.list(
-        type="dataset", kind="raw_dataset", job_id="j", source="s", name="n", deleted=True
+        type="dataset", kind="raw_dataset", job_id="j", source="s", name="n", q="x", deleted=True
     ),
     "getArtifact": lambda c: c.artifacts.get("a"),
     "deleteArtifact": lambda c: c.artifacts.delete("a"),
@@ -60,6 +74,7 @@ CALLS: dict[str, Call] = {
     "getFile": lambda c: c.artifacts.verify("a"),
     "getArchive": lambda c: c.artifacts.archive("a", Path("a.tar")),
     "previewArtifact": lambda c: c.artifacts.preview("a", "raw.csv"),
+    "createDownloadTicket": lambda c: c.artifacts.download_ticket("a", "raw.csv"),
     "getLineage": lambda c: c.artifacts.lineage("a"),
     "getStorage": lambda c: c.artifacts.storage("2026-11"),
     "getRetention": lambda c: c.artifacts.retention(user_id="u"),
@@ -73,7 +88,10 @@ CALLS: dict[str, Call] = {
     "askPost": lambda c: c.deployments.ask("d", "chat/completions", {"messages": []}),
     "askDelete": lambda c: c.deployments.ask("d", "files/f", method="DELETE"),
     "getBillingSummary": lambda c: c.billing.summary("2026-11", user_id="u"),
-    "listBillingRecords": lambda c: c.billing.records(user_id="u"),
+    "getDailyBilling": lambda c: c.billing.daily("2026-11", user_id="u"),
+    "listBillingRecords": lambda c: c.billing.records(
+        period="2026-11", job_type=["train"], sort="cost", user_id="u"
+    ),
     "getBillingRecord": lambda c: c.billing.record("j"),
     "getRates": lambda c: c.billing.rates(user_id="u"),
     "estimateCost": lambda c: c.billing.estimate("audit", {"dataset_uri": "s3://b/k"}),
@@ -87,12 +105,16 @@ CALLS: dict[str, Call] = {
     "ping": lambda c: c.service.ping(),
     "getLimits": lambda c: c.service.limits(user_id="u"),
     "createApiKey": lambda c: c.api_keys.create("n", scope="worker", expires_at="x"),
-    "listApiKeys": lambda c: c.api_keys.list(),
+    "createSession": lambda c: c.api_keys.create_session(),
+    "listApiKeys": lambda c: c.api_keys.list(sessions=True),
     "revokeApiKey": lambda c: c.api_keys.revoke("k"),
     "createUser": lambda c: c.users.create("n", user_id="u"),
     "listUsers": lambda c: c.users.list(),
     "setPaymentCustomer": lambda c: c.users.set_payment_customer("u", None),
-    "listWorkers": lambda c: c.workers.list(),
+    "listWorkers": lambda c: c.workers.list(status=["idle"], gpu="a100", q="x", user_id="u"),
+    "getFleet": lambda c: c.workers.summary(user_id="u"),
+    "getWorkerSamples": lambda c: c.workers.samples("w", since="2026-01-01T00:00:00Z", bucket_s=60),
+    "undrainWorker": lambda c: c.workers.undrain("w"),
     "getWorker": lambda c: c.workers.get("w"),
     "decommissionWorker": lambda c: c.workers.remove("w"),
     "drainWorker": lambda c: c.workers.drain("w"),
@@ -107,6 +129,7 @@ CALLS: dict[str, Call] = {
 }
 
 NOT_FOR_USERS = {
+    "downloadByTicket",
     "getMetrics",
     "heartbeat",
     "nextJob",
@@ -130,6 +153,9 @@ def as_documented(request: Request, *, full: bool) -> Answer:
     if name == "streamJobEvents":
         data = json.dumps({"job_id": "j", "status": "completed"})
         body = f"id: 1\nevent: status\ndata: {data}\n\n".encode()
+        return Answer(body=body, headers={"Content-Type": "text/event-stream"})
+    if name == "streamEvents":
+        body = b'id: 1\nevent: ready\ndata: {"resumed": false}\n\n'
         return Answer(body=body, headers={"Content-Type": "text/event-stream"})
     code, answer = next(
         (code, answer) for code, answer in operation["responses"].items() if code.startswith("2")

@@ -28,10 +28,10 @@ export {
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
-export type { CreateOptions, Moment, RequestOptions } from "./options.ts";
+export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";
-export type { BudgetAnswer } from "./resources/billing.ts";
+export type { BudgetAnswer, RecordFilters } from "./resources/billing.ts";
 export type { UploadOptions } from "./resources/datasets.ts";
 export type { DeploymentFilters } from "./resources/deployments.ts";
 export type { JobFilters } from "./resources/jobs.ts";
@@ -40,7 +40,12 @@ export type {
   PipelineSubmission,
   PipelineWaitOptions,
 } from "./resources/pipelines.ts";
-export type { BootstrapPlan, Machine, RegisteredWorker } from "./resources/workers.ts";
+export type {
+  BootstrapPlan,
+  Machine,
+  RegisteredWorker,
+  WorkerFilters,
+} from "./resources/workers.ts";
 export type {
   ApiKey,
   Artifact,
@@ -48,10 +53,15 @@ export type {
   AuditEntry,
   BillingRecord,
   BillingSummary,
+  DailyBilling,
   Dataset,
   Deployment,
   DeploymentDetail,
   Estimate,
+  Fleet,
+  Identity,
+  JobCounts,
+  JobThroughput,
   Lineage,
   Manifest,
   NewApiKey,
@@ -68,6 +78,7 @@ export type {
   User,
   Worker,
   WorkerDetail,
+  WorkerSamples,
 } from "./schema.ts";
 export type { ForgeOptions } from "./settings.ts";
 export type { ServerSentEvent } from "./sse.ts";
@@ -80,6 +91,7 @@ export type {
   SubmissionParams,
   TrainParams,
 } from "./submission.ts";
+export type { TenantEvent, TenantEventOptions } from "./tenant-events.ts";
 export type { DatasetSource } from "./upload.ts";
 export type { FileCheck, ManifestFile, OnCheck, Verification } from "./verification.ts";
 export { VERSION } from "./version.ts";

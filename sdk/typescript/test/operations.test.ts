@@ -37,8 +37,9 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** What a worker says, which the agent has, and what Prometheus reads. */
+/** What workers and Prometheus ask for, and browsers by a ticket. */
 const NOT_FOR_USERS = [
+  "downloadByTicket",
   "getMetrics",
   "appendJobLog",
   "downloadJobInput",
@@ -79,8 +80,22 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
       pipeline_id: "p",
       created_after: new Date(),
       created_before: "2026-01-01T00:00:00Z",
+      completed_after: new Date(),
+      completed_before: new Date(),
+      created_by: "k",
+      error_code: ["timeout"],
+      q: "x",
       user_id: "u",
       pageSize: 7,
+    }),
+  countJobs: (c) => c.jobs.counts({ ended_after: new Date(), user_id: "u" }),
+  getJobThroughput: (c) =>
+    c.jobs.throughput({
+      since: new Date(),
+      until: "2026-01-01T00:00:00Z",
+      bucket_s: 60,
+      job_type: ["train"],
+      user_id: "u",
     }),
   getJob: (c) => c.status("j"),
   listJobAttempts: (c) => c.jobs.attempts({ job_id: "j" }),
@@ -88,9 +103,10 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   cancelJob: (c) => c.jobs.cancel("j"),
   getJobLog: (c) => c.jobs.logs("j", { attempt: 1, tailBytes: 9 }),
   streamJobEvents: (c) => c.jobs.events("j"),
+  streamEvents: (c) => c.events(),
   createPipeline: (c) =>
     c.pipelines.run("synthetic", { train: { model: "m" } }, { name: "n", approvals: ["deploy"] }),
-  listPipelines: (c) => c.pipelines.list({ status: "running", tag: "x", user_id: "u" }),
+  listPipelines: (c) => c.pipelines.list({ status: "running", tag: "x", q: "n", user_id: "u" }),
   setPipelineBudget: (c) => c.pipelines.setBudget("p", 9, { warning_usd: 8 }),
   getPipeline: (c) => c.pipelines.get("p"),
   cancelPipeline: (c) => c.pipelines.cancel("p"),
@@ -103,6 +119,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
       job_id: "j",
       source: "s",
       name: "n",
+      q: "x",
       deleted: true,
     }),
   getArtifact: (c) => c.artifacts.get("a"),
@@ -112,6 +129,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   getFile: (c) => c.artifacts.verify("a"),
   getArchive: (c, folder) => c.artifacts.archive("a", join(folder, "a.tar")),
   previewArtifact: (c) => c.artifacts.preview("a", "raw.csv"),
+  createDownloadTicket: (c) => c.artifacts.downloadTicket("a", "raw.csv"),
   getLineage: (c) => c.artifacts.lineage("a"),
   getStorage: (c) => c.artifacts.storage("2026-11"),
   getRetention: (c) => c.artifacts.retention({ user_id: "u" }),
@@ -125,7 +143,9 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   askPost: (c) => c.deployments.ask("d", "chat/completions", { messages: [] }),
   askDelete: (c) => c.deployments.ask("d", "files/f", null, { method: "DELETE" }),
   getBillingSummary: (c) => c.billing.summary("2026-11", { user_id: "u" }),
-  listBillingRecords: (c) => c.billing.records({ user_id: "u" }),
+  getDailyBilling: (c) => c.billing.daily("2026-11", { user_id: "u" }),
+  listBillingRecords: (c) =>
+    c.billing.records({ period: "2026-11", job_type: "train", sort: "cost", user_id: "u" }),
   getBillingRecord: (c) => c.billing.record("j"),
   getRates: (c) => c.billing.rates({ user_id: "u" }),
   estimateCost: (c) => c.billing.estimate("audit", { dataset_uri: "s3://b/k" }),
@@ -139,12 +159,16 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   ping: (c) => c.service.ping(),
   getLimits: (c) => c.service.limits({ user_id: "u" }),
   createApiKey: (c) => c.apiKeys.create("n", { scope: "worker", expires_at: new Date() }),
-  listApiKeys: (c) => c.apiKeys.list(),
+  createSession: (c) => c.apiKeys.createSession(),
+  listApiKeys: (c) => c.apiKeys.list({ sessions: true }),
   revokeApiKey: (c) => c.apiKeys.revoke("k"),
   createUser: (c) => c.users.create("n", { user_id: "u" }),
   listUsers: (c) => c.users.list(),
   setPaymentCustomer: (c) => c.users.setPaymentCustomer("u", null),
-  listWorkers: (c) => c.workers.list(),
+  listWorkers: (c) => c.workers.list({ status: ["idle"], gpu: "a100", q: "x", user_id: "u" }),
+  getFleet: (c) => c.workers.summary({ user_id: "u" }),
+  getWorkerSamples: (c) => c.workers.samples("w", { since: new Date(), bucket_s: 60 }),
+  undrainWorker: (c) => c.workers.undrain("w"),
   getWorker: (c) => c.workers.get("w"),
   decommissionWorker: (c) => c.workers.remove("w"),
   drainWorker: (c) => c.workers.drain("w"),
@@ -208,7 +232,9 @@ const patternOf = (template: string): RegExp =>
 /** As empty as the API's answers may be. */
 function answerOf(asked: Asked): Answer {
   const operation = operationOf(asked);
-  if (operation.operationId === "streamJobEvents") return { status: 204, body: "" };
+  if (["streamJobEvents", "streamEvents"].includes(operation.operationId)) {
+    return { status: 204, body: "" };
+  }
   if (operation.operationId === "getManifest") return json(server.manifest);
   if (operation.operationId === "getFile") return { body: server.files["raw.jsonl"] ?? "" };
   const found = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 
 from typing_extensions import Self
@@ -11,6 +12,7 @@ from .async_transport import AsyncTransport
 from .errors import ForgeError
 from .in_thread import FileWork
 from .job import AsyncJob, Job
+from .models import TenantEvent
 from .operation import Async, Sync
 from .resources.accounts import ApiKeys, RateCards, Users
 from .resources.artifacts import Artifacts, AsyncArtifacts
@@ -23,6 +25,7 @@ from .resources.service import Service
 from .resources.submissions import Submissions
 from .resources.workers import Workers
 from .settings import Settings
+from .tenant_events import tenant_events, tenant_events_async
 from .transport import Transport
 from .wire import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_S, Wire
 
@@ -35,7 +38,8 @@ class Forge(Submissions[Sync, Job]):
     of it. May be used from several threads at once.
 
     `timeout` is in seconds, of each step of a request; `max_retries` how often in a row a request
-    is sent again that failed by what may pass.
+    is sent again that failed by what may pass; `bearer` sends the key as `Authorization: Bearer`
+    in place of `X-Service-Api-Key`.
     """
 
     def __init__(
@@ -45,8 +49,9 @@ class Forge(Submissions[Sync, Job]):
         *,
         timeout: float = DEFAULT_TIMEOUT_S,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        bearer: bool = False,
     ) -> None:
-        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries)))
+        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
 
     def _begin(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -76,6 +81,13 @@ class Forge(Submissions[Sync, Job]):
         In a terminal a line shows how it stands, but for `progress=False`.
         """
         return self.jobs.wait(job_id, poll_interval, timeout, on_event, progress=progress)
+
+    def events(self, *, limit: int | None = None) -> Generator[TenantEvent, None, None]:
+        """Everything that happens to your jobs, pipelines, deployments and workers.
+
+        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        """
+        return tenant_events(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
@@ -118,8 +130,9 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         *,
         timeout: float = DEFAULT_TIMEOUT_S,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        bearer: bool = False,
     ) -> None:
-        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries)))
+        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
 
     def _begin(self, transport: AsyncTransport) -> None:
         super().__init__(transport)
@@ -145,6 +158,13 @@ class AsyncForge(Submissions[Async, AsyncJob]):
     ) -> AsyncJob:
         """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
         return await self.jobs.wait(job_id, poll_interval, timeout, on_event)
+
+    def events(self, *, limit: int | None = None) -> AsyncGenerator[TenantEvent, None]:
+        """Everything that happens to your jobs, pipelines, deployments and workers.
+
+        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        """
+        return tenant_events_async(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
@@ -174,9 +194,11 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         return f"AsyncForge({self.base_url!r})"
 
 
-def _wire(api_key: str | None, base_url: str | None, timeout: float, max_retries: int) -> Wire:
+def _wire(
+    api_key: str | None, base_url: str | None, timeout: float, max_retries: int, *, bearer: bool
+) -> Wire:
     settings = Settings.load(api_key, base_url, os.environ)
-    return _checked(Wire(settings, timeout, max_retries))
+    return _checked(Wire(settings, timeout, max_retries, bearer))
 
 
 def _changed(wire: Wire, timeout: float | None, max_retries: int | None) -> Wire:

@@ -1,10 +1,21 @@
 """What the API answers, as types."""
 
-from .accounts import ApiKey, Identity, Limit, NewApiKey, NewUser, Readiness, RevokedApiKey, User
+from .accounts import (
+    ApiKey,
+    Features,
+    Identity,
+    Limit,
+    NewApiKey,
+    NewUser,
+    Readiness,
+    RevokedApiKey,
+    User,
+)
 from .artifacts import (
     Artifact,
     ColumnStatistics,
     Dataset,
+    DownloadTicket,
     RetentionRule,
     RetentionRules,
     StorageUsage,
@@ -13,10 +24,12 @@ from .artifacts import (
 from .base import Model
 from .billing import (
     AuditEntry,
+    BillingDay,
     BillingRecord,
     BillingSummary,
     Budget,
     BudgetAnswer,
+    DailyBilling,
     Estimate,
     RateCard,
     RateCardAssignment,
@@ -30,11 +43,26 @@ from .fleet import (
     DecommissionedWorker,
     Deployment,
     DeploymentDetail,
+    Fleet,
+    FleetGpus,
     RegisteredWorker,
     Worker,
     WorkerDetail,
+    WorkerSample,
+    WorkerSamples,
 )
-from .jobs import Attempt, BaseJob, JobEvent, JobStatus, JobWarning, PendingReason
+from .jobs import (
+    Attempt,
+    BaseJob,
+    JobCounts,
+    JobEvent,
+    JobStatus,
+    JobThroughput,
+    JobWarning,
+    PendingReason,
+    TenantEvent,
+    ThroughputBucket,
+)
 from .lineage import Lineage, LineageEdge, LineageNode
 from .pipelines import Approval, Gate, Pipeline, PipelineStep
 
@@ -47,6 +75,7 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BaseJob",
+    "BillingDay",
     "BillingRecord",
     "BillingSummary",
     "Bootstrap",
@@ -55,15 +84,22 @@ __all__ = [
     "Budget",
     "BudgetAnswer",
     "ColumnStatistics",
+    "DailyBilling",
     "Dataset",
     "DecommissionedWorker",
     "Deployment",
     "DeploymentDetail",
+    "DownloadTicket",
     "Estimate",
+    "Features",
+    "Fleet",
+    "FleetGpus",
     "Gate",
     "Identity",
+    "JobCounts",
     "JobEvent",
     "JobStatus",
+    "JobThroughput",
     "JobWarning",
     "Limit",
     "Lineage",
@@ -85,8 +121,12 @@ __all__ = [
     "RevokedApiKey",
     "StorageUsage",
     "TablePreview",
+    "TenantEvent",
+    "ThroughputBucket",
     "User",
     "Worker",
     "WorkerDetail",
+    "WorkerSample",
+    "WorkerSamples",
     "files_of",
 ]

@@ -19,6 +19,7 @@ from ..models import (
     MANIFEST_FILE,
     Artifact,
     ArtifactFile,
+    DownloadTicket,
     Lineage,
     RetentionRules,
     StorageUsage,
@@ -49,6 +50,7 @@ class ArtifactsOperations(Resource[M]):
         job_id: str | None = None,
         source: str | None = None,
         name: str | None = None,
+        q: str | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         deleted: bool | None = None,
@@ -63,6 +65,7 @@ class ArtifactsOperations(Resource[M]):
             "job_id": job_id,
             "source": source,
             "name": name,
+            "q": q,
             "created_after": created_after,
             "created_before": created_before,
             "deleted": deleted,
@@ -94,6 +97,16 @@ class ArtifactsOperations(Resource[M]):
     def files(self, artifact_id: str) -> Request[Files]:
         """The files that its manifest names."""
         return get(path_of("/api/artifacts/{}/files", artifact_id), files_of)
+
+    @operation
+    def download_ticket(self, artifact_id: str, path: str) -> Request[DownloadTicket]:
+        """A link to one file that works for a minute without a key, for a browser.
+
+        Its `url` is a path of the API: put the client's `base_url` before it.
+        """
+        address = path_of("/api/artifacts/{}/tickets", artifact_id)
+        parse = DownloadTicket.model_validate
+        return Request("POST", address, parse, body={"path": path})
 
     @operation
     def lineage(self, artifact_id: str) -> Request[Lineage]:
