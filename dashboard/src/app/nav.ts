@@ -1,0 +1,12 @@
+import { Briefcase, type LucideIcon } from "lucide-react";
+
+export interface NavPage {
+  to: "/jobs";
+  title: string;
+  icon: LucideIcon;
+  /** After `g`. */
+  key: string;
+}
+
+/** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
+export const NAV: readonly NavPage[] = [{ to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" }];

@@ -1,0 +1,53 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  redirect,
+} from "@tanstack/react-router";
+import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { NotFound, PageFailed } from "./page-failed";
+import { parseSearch, stringifySearch } from "./search-params";
+import { Shell } from "./shell";
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+
+const index = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  beforeLoad: () => {
+    throw redirect({ to: "/jobs", replace: true });
+  },
+});
+
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs",
+  validateSearch: readJobsSearch,
+  component: lazyRouteComponent(() => import("../jobs/jobs-page"), "JobsPage"),
+});
+
+const job = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs/$jobId",
+  validateSearch: readJobSearch,
+  component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
+});
+
+/** Every page has its own chunk, which is loaded when someone points at a link to it. */
+export const router = createRouter({
+  routeTree: root.addChildren([index, jobs, job]),
+  basepath: "/ui",
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  defaultErrorComponent: PageFailed,
+  scrollRestoration: true,
+  getScrollRestorationKey: ({ pathname }) => pathname,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}
