@@ -6,6 +6,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
 import { Shell } from "./shell";
@@ -34,9 +35,28 @@ const job = createRoute({
   component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
 });
 
+const workers = createRoute({
+  getParentRoute: () => root,
+  path: "/workers",
+  validateSearch: readWorkersSearch,
+  component: lazyRouteComponent(() => import("../workers/workers-page"), "WorkersPage"),
+});
+
+const worker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/$workerId",
+  component: lazyRouteComponent(() => import("../workers/worker-page"), "WorkerPage"),
+});
+
+const addWorker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/add/ssh",
+  component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
-  routeTree: root.addChildren([index, jobs, job]),
+  routeTree: root.addChildren([index, jobs, job, workers, worker, addWorker]),
   basepath: "/ui",
   parseSearch,
   stringifySearch,
