@@ -13,7 +13,13 @@ interface Props<T extends string> {
 }
 
 /** A filter of which any number of values may be chosen; none means all. */
-export function ChoiceFilter<T extends string>({ title, chosen, options, onChange, show }: Props<T>) {
+export function ChoiceFilter<T extends string>({
+  title,
+  chosen,
+  options,
+  onChange,
+  show,
+}: Props<T>) {
   const toggle = (option: T, isChosen: boolean): void =>
     onChange(options.filter((each) => (each === option ? isChosen : chosen.includes(each))));
   return (

@@ -43,8 +43,8 @@ export function AddWorkerPage() {
   return (
     <Page title="Add a machine by SSH" narrow above={<Link to="/workers">Workers</Link>}>
       <p className={styles.text}>
-        Forge connects with a key of yours that lies on its server, and installs the agent. Nothing is done
-        before you have seen the plan.
+        Forge connects with a key of yours that lies on its server, and installs the agent. Nothing
+        is done before you have seen the plan.
       </p>
       {failed && !known && <ErrorBanner what="The machine was not added" error={failed} />}
       <form className={styles.form} onSubmit={submit}>

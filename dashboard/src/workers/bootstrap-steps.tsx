@@ -47,14 +47,21 @@ function BootstrapStep({ step }: { step: Step }) {
       <div className={styles.line}>
         <StatusMark mark={MARKS[step.status] ?? "pending"} label={step.status} />
         <span className={styles.does}>{step.does}</span>
-        {step.tries > 1 && <span className={styles.quiet}>{plural(step.tries, "try", "tries")}</span>}
+        {step.tries > 1 && (
+          <span className={styles.quiet}>{plural(step.tries, "try", "tries")}</span>
+        )}
         {step.started_at && (
           <span className={styles.quiet}>
             <Duration from={step.started_at} to={step.ended_at} />
           </span>
         )}
         {step.log && (
-          <Button size="small" kind="ghost" aria-expanded={showsLog} onClick={() => setOpen(!showsLog)}>
+          <Button
+            size="small"
+            kind="ghost"
+            aria-expanded={showsLog}
+            onClick={() => setOpen(!showsLog)}
+          >
             {showsLog ? "Hide log" : "Log"}
           </Button>
         )}

@@ -28,7 +28,12 @@ interface FormField {
 
 export const FIELDS: readonly FormField[] = [
   { name: "ssh_host", label: "Host", required: true, placeholder: "gpu-1.example.org" },
-  { name: "ssh_user", label: "User", required: true, hint: "root, or one with sudo without a password" },
+  {
+    name: "ssh_user",
+    label: "User",
+    required: true,
+    hint: "root, or one with sudo without a password",
+  },
   { name: "gpu_count", label: "GPUs", required: true, type: "number", min: 0, max: 64 },
   { name: "gpu_type", label: "GPU type", required: true, placeholder: "A100 80GB" },
   { name: "ssh_port", label: "Port", type: "number", min: 1, max: 65_535, placeholder: "22" },

@@ -81,7 +81,9 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
         onConfirm={remove}
       >
         <p>It leaves the fleet at once.</p>
-        {worker.current_job_id && <p>Its job goes to another worker. Drain it first to let the job finish.</p>}
+        {worker.current_job_id && (
+          <p>Its job goes to another worker. Drain it first to let the job finish.</p>
+        )}
       </ConfirmDialog>
     </>
   );

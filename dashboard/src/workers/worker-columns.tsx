@@ -30,7 +30,9 @@ export const WORKER_COLUMNS: readonly Column<Worker>[] = [
     width: "112px",
     align: "right",
     hideBelow: "tablet",
-    cell: ({ util }) => <Share value={util} of={100} label="Utilisation" text={formatNumber(util)} />,
+    cell: ({ util }) => (
+      <Share value={util} of={100} label="Utilisation" text={formatNumber(util)} />
+    ),
   },
   {
     id: "memory",

@@ -21,7 +21,7 @@ import { BootstrapSteps } from "./bootstrap-steps";
 import { explainWorker } from "./explain-worker";
 import { WorkerActions } from "./worker-actions";
 import styles from "./worker-page.module.css";
-import { gpuText, HeartbeatAge, workerMark, WorkerStatus, workerStateName } from "./worker-state";
+import { gpuText, HeartbeatAge, WorkerStatus, workerMark, workerStateName } from "./worker-state";
 
 const route = getRouteApi("/workers/$workerId");
 const WORKER_POLL_MS = 2_000;
@@ -50,7 +50,11 @@ export function WorkerPage() {
         <Empty title="There is no worker with this id, or it was decommissioned." />
       ) : (
         error && (
-          <ErrorBanner what="The worker could not be loaded" error={error} onRetry={() => void refetch()} />
+          <ErrorBanner
+            what="The worker could not be loaded"
+            error={error}
+            onRetry={() => void refetch()}
+          />
         )
       )}
       {data ? <Loaded worker={data} /> : !error && <SkeletonLines count={8} />}
@@ -95,7 +99,10 @@ function Facts({ worker }: { worker: WorkerDetail }) {
       <KeyValue
         entries={[
           { name: "GPU", value: gpuText(worker) },
-          { name: "Utilisation", value: worker.util === null ? "–" : `${formatNumber(worker.util)} %` },
+          {
+            name: "Utilisation",
+            value: worker.util === null ? "–" : `${formatNumber(worker.util)} %`,
+          },
           {
             name: "Memory",
             value: `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`,

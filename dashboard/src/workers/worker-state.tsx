@@ -21,7 +21,10 @@ const NAMES: Record<string, string> = {
 
 export const workerMark = ({ status }: Pick<Worker, "status">): Mark => MARKS[status] ?? "pending";
 
-export const workerStateName = ({ status, draining }: Pick<Worker, "status" | "draining">): string =>
+export const workerStateName = ({
+  status,
+  draining,
+}: Pick<Worker, "status" | "draining">): string =>
   draining && (status === "idle" || status === "busy") ? "Draining" : (NAMES[status] ?? status);
 
 export const WorkerStatus = ({ worker }: { worker: Worker }) => (

@@ -71,7 +71,11 @@ export function WorkersPage() {
         </Toolbar>
       )}
       {error && (
-        <ErrorBanner what="The list could not be updated" error={error} onRetry={() => void refetch()} />
+        <ErrorBanner
+          what="The list could not be updated"
+          error={error}
+          onRetry={() => void refetch()}
+        />
       )}
       {data?.length === MAX_WORKERS && (
         <Notice tone="neutral">{`Only the newest ${formatNumber(MAX_WORKERS)} workers are listed.`}</Notice>
