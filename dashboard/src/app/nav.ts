@@ -1,7 +1,7 @@
-import { Briefcase, type LucideIcon, Server } from "lucide-react";
+import { Briefcase, House, type LucideIcon, Server } from "lucide-react";
 
 export interface NavPage {
-  to: "/jobs" | "/workers";
+  to: "/" | "/jobs" | "/workers";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -10,6 +10,7 @@ export interface NavPage {
 
 /** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
 export const NAV: readonly NavPage[] = [
+  { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
   { to: "/workers", title: "Workers", icon: Server, key: "w" },
 ];

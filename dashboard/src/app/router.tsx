@@ -3,7 +3,6 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
 } from "@tanstack/react-router";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
 import { readWorkersSearch } from "../workers/search";
@@ -13,12 +12,10 @@ import { Shell } from "./shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-const index = createRoute({
+const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/jobs", replace: true });
-  },
+  component: lazyRouteComponent(() => import("../overview/overview-page"), "OverviewPage"),
 });
 
 const jobs = createRoute({
@@ -56,7 +53,7 @@ const addWorker = createRoute({
 
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
-  routeTree: root.addChildren([index, jobs, job, workers, worker, addWorker]),
+  routeTree: root.addChildren([overview, jobs, job, workers, worker, addWorker]),
   basepath: "/ui",
   parseSearch,
   stringifySearch,
