@@ -1,7 +1,7 @@
-import { Briefcase, House, type LucideIcon, Server } from "lucide-react";
+import { Box, Briefcase, House, type LucideIcon, Server } from "lucide-react";
 
 export interface NavPage {
-  to: "/" | "/jobs" | "/workers";
+  to: "/" | "/jobs" | "/workers" | "/artifacts";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -13,4 +13,5 @@ export const NAV: readonly NavPage[] = [
   { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
   { to: "/workers", title: "Workers", icon: Server, key: "w" },
+  { to: "/artifacts", title: "Artifacts", icon: Box, key: "a" },
 ];

@@ -4,6 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
+import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
 import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
@@ -51,9 +52,32 @@ const addWorker = createRoute({
   component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
 });
 
+const artifacts = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts",
+  validateSearch: readArtifactsSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
+});
+
+const artifact = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts/$artifactId",
+  validateSearch: readArtifactSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
-  routeTree: root.addChildren([overview, jobs, job, workers, worker, addWorker]),
+  routeTree: root.addChildren([
+    overview,
+    jobs,
+    job,
+    workers,
+    worker,
+    addWorker,
+    artifacts,
+    artifact,
+  ]),
   basepath: "/ui",
   parseSearch,
   stringifySearch,
