@@ -6,10 +6,12 @@ import type { Context } from "../infra/context";
 import { closeContext } from "../infra/context";
 import { maybeOne } from "../infra/database/pool";
 import { createApp } from "../infra/http/app";
+import type { Site } from "../infra/http/site";
 import { Loop } from "../infra/loop";
 import { type Part, Service } from "../infra/service";
 import { registerSearchAttributes } from "../infra/temporal";
 import { apiReference } from "./api-reference";
+import { dashboard } from "./dashboard";
 import { metricsRoute } from "./metrics";
 import { allRoutes } from "./routes";
 
@@ -42,7 +44,7 @@ export async function createServer(
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
   parts.push(ctx.tables, ...bridge.parts, ...api.parts);
   if (role !== "worker") parts.push(...bridge.watch);
-  const serves = role === "worker" ? NOTHING : { api, bridge };
+  const serves = role === "worker" ? NOTHING : { api, bridge, site: dashboard() };
   parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);
 }
@@ -65,6 +67,7 @@ const GRACE_MS = 5_000;
 interface Served {
   api: Pick<Api, "routes">;
   bridge: Pick<AgentBridge, "routes">;
+  site?: Site | undefined;
 }
 
 /** A Temporal worker says only whether it is up, and what it counts. */
@@ -72,7 +75,7 @@ const NOTHING: Served = { api: { routes: [] }, bridge: { routes: [] } };
 
 async function httpPart(
   ctx: Context,
-  { api, bridge }: Served,
+  { api, bridge, site }: Served,
   onListening: (url: string) => void,
 ): Promise<Part> {
   let stopping = false;
@@ -84,7 +87,7 @@ async function httpPart(
     );
   };
   const { routes, document } = allRoutes(api, bridge, { isReady }, metricsRoute(ctx));
-  const app = await createApp(ctx, routes, apiReference(document));
+  const app = await createApp(ctx, routes, apiReference(document), site);
   return {
     name: "http",
     async start() {

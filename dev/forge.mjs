@@ -142,6 +142,20 @@ function build() {
   );
 }
 
+/** The dashboard, which the server serves under /ui/. It takes the SDK's sources. */
+function buildDashboard() {
+  const inputs = ["package-lock.json", ...filesBelow(["dashboard", "sdk/typescript/src"], /./)];
+  once("dist/dashboard/.built", digestOf(inputs), () => {
+    say("Building the dashboard …");
+    run(process.execPath, [
+      join(root, "node_modules/vite/bin/vite.js"),
+      "build",
+      "--logLevel=warn",
+      "--config=dashboard/vite.config.mts",
+    ]);
+  });
+}
+
 /** A package of its own, for others to install. */
 function buildSdk() {
   const sdk = "sdk/typescript";
@@ -191,4 +205,5 @@ if (!(command in commands)) {
 }
 install();
 build();
+buildDashboard();
 commands[command]();

@@ -38,6 +38,7 @@ export async function lint(): Promise<Tally[]> {
     ["dist/dev/lint/supply-chain.js"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
+    ["node_modules/typescript/bin/tsc", "-p", "dashboard"],
     [
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",
@@ -46,6 +47,7 @@ export async function lint(): Promise<Tally[]> {
       "dev",
       "test",
       "sdk/typescript/src",
+      "dashboard/src",
       "dist/workflows",
     ],
   ]);

@@ -22,6 +22,7 @@ import type { Principal } from "./principal";
 import { lazyChild } from "./request-log";
 import type { Route } from "./route";
 import { addRoutes, noRoute, routeOf } from "./routing";
+import { addSite, type Site } from "./site";
 import { limitSlowBodies } from "./slow-bodies";
 
 declare module "fastify" {
@@ -66,6 +67,7 @@ export async function createApp(
   ctx: Context,
   routes: Route[],
   openFiles: OpenFiles,
+  site?: Site,
 ): Promise<FastifyInstance> {
   const { http } = ctx.config;
   const door = new Door(ctx);
@@ -175,6 +177,7 @@ export async function createApp(
       );
     }
   });
+  if (site) addSite(app, site);
   addRoutes(app, routes, ctx.databaseTurns);
   return app;
 }

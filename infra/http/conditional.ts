@@ -10,11 +10,12 @@ export function sendIfChanged(
   const digest = createHash("sha256").update(JSON.stringify(body)).digest("base64url");
   const etag = `"${digest.slice(0, 22)}"`;
   reply.header("etag", etag).header("cache-control", "private, no-cache");
-  if (!matches(request.headers["if-none-match"], etag)) return body;
+  if (!matchesEtag(request.headers["if-none-match"], etag)) return body;
   return reply.code(304).send();
 }
 
-function matches(header: string | undefined, etag: string): boolean {
+/** Whether an If-None-Match names this answer. */
+export function matchesEtag(header: string | undefined, etag: string): boolean {
   const tags = (header ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
   return tags.includes(etag) || tags.includes("*");
 }

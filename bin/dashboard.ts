@@ -1,0 +1,63 @@
+import { createHash } from "node:crypto";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { extname, join } from "node:path";
+import type { Site, SiteFile } from "../infra/http/site";
+import { once } from "../infra/once";
+
+/** As dev/forge.mjs builds it. */
+const FOLDER = join(__dirname, "..", "dashboard");
+
+const CONTENT_TYPES: Record<string, string> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json; charset=utf-8",
+  ".svg": "image/svg+xml",
+  ".woff2": "font/woff2",
+};
+
+/** Only what this origin serves, and no code from text: tests hold the dashboard to it. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+  "trusted-types forge",
+].join("; ");
+
+/** The dashboard, under /ui/; undefined where it was not built. */
+export function dashboard(folder = FOLDER): Site | undefined {
+  if (!existsSync(join(folder, "index.html"))) return undefined;
+  const files = new Map(
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && extname(entry.name) in CONTENT_TYPES)
+      .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(folder.length + 1))
+      .map((path) => [path, siteFile(folder, path)]),
+  );
+  const index = files.get("index.html");
+  if (!index) return undefined;
+  return { base: "/ui/", files, index, contentSecurityPolicy: CONTENT_SECURITY_POLICY };
+}
+
+function siteFile(folder: string, path: string): SiteFile {
+  const at = join(folder, path);
+  const bytes = (suffix: string): (() => Buffer) => once(() => readFileSync(`${at}${suffix}`));
+  const digest = createHash("sha256").update(readFileSync(at)).digest("base64url").slice(0, 22);
+  return {
+    contentType: CONTENT_TYPES[extname(path)] ?? "application/octet-stream",
+    etag: `"${digest}"`,
+    isImmutable: path.startsWith("assets/"),
+    encodings: {
+      identity: bytes(""),
+      ...(existsSync(`${at}.br`) ? { br: bytes(".br") } : {}),
+      ...(existsSync(`${at}.gz`) ? { gzip: bytes(".gz") } : {}),
+    },
+  };
+}

@@ -1,0 +1,12 @@
+// Runs before the first paint: a dark page must not flash white. src/app/theme.ts changes it later.
+(() => {
+  let choice = null;
+  try {
+    choice = localStorage.getItem("forge.theme");
+  } catch {
+    // Storage can be forbidden. The system's theme it is.
+  }
+  const isDark =
+    choice === "dark" || (choice !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.dataset.theme = isDark ? "dark" : "light";
+})();

@@ -1,0 +1,21 @@
+import { createContext } from "react";
+
+/** When an answer last arrived: whether what is on the screen can be trusted. */
+export class Freshness {
+  private lastMs = Date.now();
+  private readonly listeners = new Set<() => void>();
+
+  note(): void {
+    this.lastMs = Date.now();
+    for (const listener of this.listeners) listener();
+  }
+
+  readonly get = (): number => this.lastMs;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+}
+
+export const FreshnessContext = createContext(new Freshness());

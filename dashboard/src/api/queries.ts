@@ -1,0 +1,34 @@
+import { MutationCache, QueryCache, QueryClient } from "@tanstack/react-query";
+import { isKeyRefused, mayPass } from "./errors";
+import { Freshness } from "./freshness";
+
+/** How often a visible page asks for what may have changed. */
+export const POLL_MS = 5_000;
+
+const MAX_RETRIES = 2;
+
+/** A cache for one session. @param onKeyRefused is called when any call finds the key refused. */
+export function createQueries(onKeyRefused: () => void): {
+  queries: QueryClient;
+  freshness: Freshness;
+} {
+  const freshness = new Freshness();
+  const onError = (error: unknown): void => {
+    if (isKeyRefused(error)) onKeyRefused();
+  };
+  const queries = new QueryClient({
+    queryCache: new QueryCache({ onError, onSuccess: () => freshness.note() }),
+    mutationCache: new MutationCache({ onError }),
+    defaultOptions: {
+      queries: {
+        staleTime: 1_000,
+        // Forge may run on this very machine, without any other network.
+        networkMode: "always",
+        retry: (failures, error) => mayPass(error) && failures < MAX_RETRIES,
+        retryDelay: (failures) => 500 * 2 ** failures,
+      },
+      mutations: { networkMode: "always" },
+    },
+  });
+  return { queries, freshness };
+}

@@ -1,0 +1,157 @@
+import { type Forge, ForgeAPIError } from "@forge/sdk";
+import { createClient } from "./client";
+
+export interface Session {
+  key: string;
+  keyId: string;
+  /** The tenant. */
+  userId: string;
+  scope: "user" | "admin";
+  /** The key is a session of 12 hours that was made for this browser, and ends with the sign-out. */
+  isOwnKey: boolean;
+}
+
+export type SessionState =
+  | { status: "starting" }
+  | { status: "signed-out"; notice?: string }
+  | { status: "signed-in"; session: Session };
+
+/** Why a pasted key was not taken. */
+export class SignInRefused extends Error {}
+
+const STORED = "forge.session";
+/** How long another tab has to share its session. */
+const SHARE_MS = 150;
+
+type Message = { type: "ask" } | { type: "session"; session: Session } | { type: "signed-out" };
+
+/**
+ * Who is signed in. The key is in memory and in sessionStorage, which ends with the tab: never in
+ * localStorage, a cookie or an address. Open tabs of this origin share it by messages.
+ */
+export class SessionStore {
+  private state: SessionState;
+  private readonly listeners = new Set<() => void>();
+  private readonly channel =
+    "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
+
+  constructor() {
+    const session = readStored();
+    this.state = session ? { status: "signed-in", session } : { status: "starting" };
+    this.channel?.addEventListener("message", ({ data }: MessageEvent<Message>) =>
+      this.onMessage(data),
+    );
+    if (session) return;
+    this.tell({ type: "ask" });
+    setTimeout(() => {
+      if (this.state.status === "starting") this.set({ status: "signed-out" });
+    }, SHARE_MS);
+  }
+
+  readonly get = (): SessionState => this.state;
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    this.listeners.add(listener);
+    return () => this.listeners.delete(listener);
+  };
+
+  /** @throws SignInRefused for a worker's key; what the SDK throws for one that Forge refuses. */
+  async signIn(pasted: string): Promise<void> {
+    const key = pasted.trim();
+    const client = createClient(key);
+    const { scope, user_id, key_id } = await client.service.ping();
+    if (scope !== "user" && scope !== "admin") {
+      throw new SignInRefused(
+        "This is a worker key: it lets a machine fetch jobs and nothing else. Paste a user key or an admin key.",
+      );
+    }
+    const own = await exchange(client);
+    const session: Session = {
+      key: own?.key ?? key,
+      keyId: own?.key_id ?? key_id,
+      userId: user_id,
+      scope: scope === "admin" ? "admin" : "user",
+      isOwnKey: own !== undefined,
+    };
+    this.enter(session);
+    this.tell({ type: "session", session });
+  }
+
+  /** Ends the session in every tab, and the key that was made for it. */
+  signOut(): void {
+    if (this.state.status !== "signed-in") return;
+    const { session } = this.state;
+    if (session.isOwnKey) {
+      // The tab need not wait: the key also ends by itself.
+      createClient(session.key)
+        .apiKeys.revoke(session.keyId)
+        .catch(() => undefined);
+    }
+    this.leave();
+    this.tell({ type: "signed-out" });
+  }
+
+  /** The key no longer works. The address stays, so that signing in leads back to it. */
+  expire(): void {
+    if (this.state.status !== "signed-in") return;
+    this.leave("Your key has expired or was revoked. Sign in again to go on where you were.");
+  }
+
+  private enter(session: Session): void {
+    store(session);
+    this.set({ status: "signed-in", session });
+  }
+
+  private leave(notice?: string): void {
+    store(undefined);
+    this.set({ status: "signed-out", ...(notice ? { notice } : {}) });
+  }
+
+  private set(state: SessionState): void {
+    this.state = state;
+    for (const listener of this.listeners) listener();
+  }
+
+  private tell(message: Message): void {
+    this.channel?.postMessage(message);
+  }
+
+  private onMessage(message: Message): void {
+    if (message.type === "ask" && this.state.status === "signed-in") {
+      this.tell({ type: "session", session: this.state.session });
+    }
+    if (message.type === "session" && this.state.status !== "signed-in")
+      this.enter(message.session);
+    if (message.type === "signed-out" && this.state.status === "signed-in") this.leave();
+  }
+}
+
+/** A key for this browser in place of the pasted one; undefined where the server can't make one. */
+async function exchange(client: Forge): Promise<{ key: string; key_id: string } | undefined> {
+  try {
+    const { key, key_id } = await client.apiKeys.createSession();
+    return key === null ? undefined : { key, key_id };
+  } catch (error) {
+    if (error instanceof ForgeAPIError && (error.status === 404 || error.status === 405))
+      return undefined;
+    throw error;
+  }
+}
+
+function readStored(): Session | undefined {
+  try {
+    const text = sessionStorage.getItem(STORED);
+    return text === null ? undefined : (JSON.parse(text) as Session);
+  } catch {
+    return undefined;
+  }
+}
+
+function store(session: Session | undefined): void {
+  try {
+    if (session) sessionStorage.setItem(STORED, JSON.stringify(session));
+    else sessionStorage.removeItem(STORED);
+  } catch {
+    // Storage can be forbidden: the session then ends with a reload.
+  }
+}

@@ -1,0 +1,45 @@
+import { CSPProvider } from "@base-ui/react/csp-provider";
+import { QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { useMemo, useSyncExternalStore } from "react";
+import { createClient } from "../api/client";
+import { SignedContext } from "../api/context";
+import { FreshnessContext } from "../api/freshness";
+import { createQueries } from "../api/queries";
+import type { Session, SessionStore } from "../api/session";
+import { Toasts } from "../ui/toasts";
+import { router } from "./router";
+import { SignIn } from "./sign-in";
+
+/** The pages for someone who is signed in; else the sign-in, at the same address. */
+export function App({ sessions }: { sessions: SessionStore }) {
+  const state = useSyncExternalStore(sessions.subscribe, sessions.get);
+  return (
+    // Style elements would be refused by the content security policy.
+    <CSPProvider disableStyleElements>
+      {state.status === "signed-out" && <SignIn sessions={sessions} notice={state.notice} />}
+      {state.status === "signed-in" && (
+        <SignedIn key={state.session.keyId} session={state.session} sessions={sessions} />
+      )}
+      <Toasts />
+    </CSPProvider>
+  );
+}
+
+/** One cache per session: what one key has read, the next one must not see. */
+function SignedIn({ session, sessions }: { session: Session; sessions: SessionStore }) {
+  const { queries, freshness } = useMemo(() => createQueries(() => sessions.expire()), [sessions]);
+  const signed = useMemo(
+    () => ({ forge: createClient(session.key), session, sessions }),
+    [session, sessions],
+  );
+  return (
+    <SignedContext value={signed}>
+      <FreshnessContext value={freshness}>
+        <QueryClientProvider client={queries}>
+          <RouterProvider router={router} />
+        </QueryClientProvider>
+      </FreshnessContext>
+    </SignedContext>
+  );
+}

@@ -1,0 +1,94 @@
+import {
+  createRootRoute,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+} from "@tanstack/react-router";
+import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
+import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readWorkersSearch } from "../workers/search";
+import { NotFound, PageFailed } from "./page-failed";
+import { parseSearch, stringifySearch } from "./search-params";
+import { Shell } from "./shell";
+
+const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
+
+const overview = createRoute({
+  getParentRoute: () => root,
+  path: "/",
+  component: lazyRouteComponent(() => import("../overview/overview-page"), "OverviewPage"),
+});
+
+const jobs = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs",
+  validateSearch: readJobsSearch,
+  component: lazyRouteComponent(() => import("../jobs/jobs-page"), "JobsPage"),
+});
+
+const job = createRoute({
+  getParentRoute: () => root,
+  path: "/jobs/$jobId",
+  validateSearch: readJobSearch,
+  component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
+});
+
+const workers = createRoute({
+  getParentRoute: () => root,
+  path: "/workers",
+  validateSearch: readWorkersSearch,
+  component: lazyRouteComponent(() => import("../workers/workers-page"), "WorkersPage"),
+});
+
+const worker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/$workerId",
+  component: lazyRouteComponent(() => import("../workers/worker-page"), "WorkerPage"),
+});
+
+const addWorker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/add/ssh",
+  component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
+});
+
+const artifacts = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts",
+  validateSearch: readArtifactsSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
+});
+
+const artifact = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts/$artifactId",
+  validateSearch: readArtifactSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
+});
+
+/** Every page has its own chunk, which is loaded when someone points at a link to it. */
+export const router = createRouter({
+  routeTree: root.addChildren([
+    overview,
+    jobs,
+    job,
+    workers,
+    worker,
+    addWorker,
+    artifacts,
+    artifact,
+  ]),
+  basepath: "/ui",
+  parseSearch,
+  stringifySearch,
+  defaultPreload: "intent",
+  defaultErrorComponent: PageFailed,
+  scrollRestoration: true,
+  getScrollRestorationKey: ({ pathname }) => pathname,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

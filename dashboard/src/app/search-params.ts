@@ -1,0 +1,63 @@
+type Values = Record<string, string | string[]>;
+
+/** A query as texts; a name that is repeated becomes a list. Pages check what they take (`readText`, …). */
+export function parseSearch(query: string): Values {
+  const values: Values = {};
+  for (const [name, value] of new URLSearchParams(query)) {
+    const before = values[name];
+    values[name] = before === undefined ? value : [before, value].flat();
+  }
+  return values;
+}
+
+/** Short addresses that people can read: `?status=running&status=failed`. */
+export function stringifySearch(search: Record<string, unknown>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(search)) {
+    for (const each of [value].flat()) {
+      if (each != null && each !== "") query.append(name, String(each));
+    }
+  }
+  const text = query.toString();
+  return text && `?${text}`;
+}
+
+export type Search = Record<string, unknown>;
+
+export function readText(search: Search, name: string): string | undefined {
+  const value = [search[name]].flat()[0];
+  return value == null || value === "" ? undefined : String(value);
+}
+
+export const readList = (search: Search, name: string): string[] =>
+  [search[name]]
+    .flat()
+    .filter((each) => each != null && each !== "")
+    .map(String);
+
+/** One of the known values; undefined for anything else. */
+export function readOneOf<T extends string>(
+  search: Search,
+  name: string,
+  known: readonly T[],
+): T | undefined {
+  const text = readText(search, name);
+  return known.find((each) => each === text);
+}
+
+export const readSomeOf = <T extends string>(
+  search: Search,
+  name: string,
+  known: readonly T[],
+): T[] => {
+  const given = readList(search, name);
+  return known.filter((each) => given.includes(each));
+};
+
+/** Leaves out what is undefined or an empty list, so that it does not stand in the address. */
+export function given<T extends object>(values: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const entries = Object.entries(values).filter(
+    ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
+  );
+  return Object.fromEntries(entries) as { [K in keyof T]?: NonNullable<T[K]> };
+}

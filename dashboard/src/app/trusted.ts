@@ -1,0 +1,23 @@
+/** The one Trusted Types policy that the content security policy names. */
+interface ScriptUrls {
+  createScriptURL(url: string): string;
+}
+
+interface TrustedTypesFactory {
+  createPolicy(name: string, rules: ScriptUrls): ScriptUrls;
+}
+
+const rules: ScriptUrls = {
+  createScriptURL: (url) => {
+    // Workers are files of this build, on this origin.
+    if (new URL(url, location.href).origin === location.origin) return url;
+    throw new TypeError(`no script may be loaded from ${url}`);
+  },
+};
+
+const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypesFactory };
+const policy = trustedTypes?.createPolicy("forge", rules) ?? rules;
+
+/** Starts a worker. @param url from an import with `?worker&url`. */
+export const startWorker = (url: string): Worker =>
+  new Worker(policy.createScriptURL(url), { type: "module" });

@@ -1,0 +1,65 @@
+import type { Forge } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useForge } from "../api/context";
+import { isNotFound } from "../api/errors";
+
+export interface Found {
+  id: string;
+  title: string;
+  note: string;
+  go: () => Promise<void> | void;
+}
+
+/** Long enough, and with what no word has: typing the name of a page asks the server nothing. */
+const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
+
+const KINDS = {
+  job: async (forge: Forge, id: string) => `${(await forge.jobs.get(id)).job_type} job`,
+  worker: async (forge: Forge, id: string) => `${(await forge.workers.get(id)).status} worker`,
+  artifact: async (forge: Forge, id: string) =>
+    (await forge.artifacts.get(id)).kind.replaceAll("_", " "),
+};
+type Kind = keyof typeof KINDS;
+
+/** Ids that Forge makes say what they are of; all others may be of anything that people name. */
+const kindsOf = (id: string): Kind[] =>
+  id.startsWith("job_") ? ["job"] : id.startsWith("wkr_") ? ["worker"] : ["worker", "artifact"];
+
+/** Looks for things with this id, of every kind that has a page. */
+export function useFindId(text: string): { items: Found[]; isLooking: boolean } {
+  const forge = useForge();
+  const navigate = useNavigate();
+  const id = text.trim();
+  const { data = [], isFetching } = useQuery({
+    queryKey: ["find", id],
+    enabled: ID.test(id),
+    queryFn: async () => {
+      const found = await Promise.all(kindsOf(id).map((kind) => look(forge, kind, id)));
+      return found.filter((each) => each !== undefined);
+    },
+    staleTime: 10_000,
+  });
+  const goTo = {
+    job: () => navigate({ to: "/jobs/$jobId", params: { jobId: id } }),
+    worker: () => navigate({ to: "/workers/$workerId", params: { workerId: id } }),
+    artifact: () => navigate({ to: "/artifacts/$artifactId", params: { artifactId: id } }),
+  };
+  const items = data.map(({ kind, note }) => ({
+    id: `${kind} ${id}`,
+    title: id,
+    note,
+    go: goTo[kind],
+  }));
+  return { items, isLooking: isFetching };
+}
+
+/** What is not there is simply not found. */
+async function look(forge: Forge, kind: Kind, id: string) {
+  try {
+    return { kind, note: await KINDS[kind](forge, id) };
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,62 @@
+import { Link } from "@tanstack/react-router";
+import { IdText } from "../ui/copy";
+import { formatDuration, formatPercent } from "../ui/format";
+import { KeyValue } from "../ui/key-value";
+import { Money } from "../ui/money";
+import { Tags } from "../ui/tag";
+import { Duration, Time } from "../ui/time";
+import type { JobData } from "./job-data";
+import { JobStatus } from "./job-state";
+
+export function JobFacts({ job }: { job: JobData }) {
+  return (
+    <KeyValue
+      entries={[
+        { name: "Status", value: <JobStatus job={job} /> },
+        job.raw_status === "running" &&
+          job.progress !== null && { name: "Progress", value: formatPercent(job.progress) },
+        job.worker_id !== null && {
+          name: "Worker",
+          value: (
+            <Link to="/workers/$workerId" params={{ workerId: job.worker_id }}>
+              {job.worker_id}
+            </Link>
+          ),
+        },
+        { name: "Submitted", value: <Time at={job.created_at} /> },
+        { name: "Started", value: <Time at={job.started_at} /> },
+        { name: "Ended", value: <Time at={job.completed_at} /> },
+        { name: "Took", value: <Duration from={job.started_at} to={job.completed_at} /> },
+        job.cost_usd === null
+          ? job.estimated_cost_usd !== null && {
+              name: "Expected cost",
+              value: <Money usd={job.estimated_cost_usd} />,
+            }
+          : { name: "Cost", value: <Money usd={job.cost_usd} digits={6} /> },
+        { name: "By key", value: job.created_by },
+        { name: "Attempts", value: `${job.attempts} of at most ${job.max_attempts}` },
+        { name: "Time limit", value: `${formatDuration(job.timeout_s * 1000)} per attempt` },
+        job.priority !== 0 && { name: "Priority", value: job.priority },
+        job.tags.length > 0 && { name: "Tags", value: <Tags tags={job.tags} /> },
+        job.pipeline_id !== null && {
+          name: "Pipeline",
+          value: (
+            <>
+              <IdText id={job.pipeline_id} />
+              {job.pipeline_step && ` step ${job.pipeline_step}`}
+            </>
+          ),
+        },
+        job.retried_from !== null && {
+          name: "Retry of",
+          value: (
+            <Link to="/jobs/$jobId" params={{ jobId: job.retried_from }}>
+              <IdText id={job.retried_from} />
+            </Link>
+          ),
+        },
+        job.notes !== null && { name: "Notes", value: job.notes },
+      ]}
+    />
+  );
+}

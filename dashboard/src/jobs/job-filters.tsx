@@ -1,0 +1,105 @@
+import { X } from "lucide-react";
+import { Button } from "../ui/button";
+import { ChoiceFilter } from "../ui/choice-filter";
+import { Input } from "../ui/field";
+import { StatusMark } from "../ui/status-mark";
+import { TextFilter } from "../ui/text-filter";
+import styles from "./job-filters.module.css";
+import { statusMark, statusName } from "./job-state";
+import { JOB_STATUSES, JOB_TYPES, type JobsSearch } from "./search";
+
+interface Props {
+  search: JobsSearch;
+  onChange: (search: JobsSearch) => void;
+}
+
+/** Filters that live in the address: a link to a filtered list is a link to the same list. */
+export function JobFilters({ search, onChange }: Props) {
+  const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
+  return (
+    <div className={styles.filters}>
+      <TextFilter
+        label="Filter by id, tag or notes"
+        value={search.q ?? ""}
+        onChange={(q) => set({ q })}
+      />
+      <ChoiceFilter
+        title="Status"
+        chosen={search.status ?? []}
+        options={JOB_STATUSES}
+        onChange={(status) => set({ status })}
+        show={(status) => (
+          <>
+            <StatusMark mark={statusMark(status)} /> {statusName(status)}
+          </>
+        )}
+      />
+      <ChoiceFilter
+        title="Type"
+        chosen={search.job_type ?? []}
+        options={JOB_TYPES}
+        onChange={(job_type) => set({ job_type })}
+        show={(type) => type}
+      />
+      <label className={styles.day}>
+        From
+        <Input
+          type="date"
+          value={search.from ?? ""}
+          onChange={({ target }) => set({ from: target.value })}
+        />
+      </label>
+      <label className={styles.day}>
+        to
+        <Input
+          type="date"
+          value={search.to ?? ""}
+          onChange={({ target }) => set({ to: target.value })}
+        />
+      </label>
+      <Chips search={search} set={set} />
+      {Object.keys(search).length > 0 && (
+        <Button kind="ghost" size="small" onClick={() => onChange({})}>
+          Clear
+        </Button>
+      )}
+    </div>
+  );
+}
+
+function Chips({
+  search,
+  set,
+}: {
+  search: JobsSearch;
+  set: (change: Partial<JobsSearch>) => void;
+}) {
+  const chips = [
+    ...(search.tag ?? []).map((tag) => ({
+      text: `tag: ${tag}`,
+      remove: () => set({ tag: search.tag?.filter((each) => each !== tag) ?? [] }),
+    })),
+    ...(search.error_code ?? []).map((code) => ({
+      text: `error: ${code}`,
+      remove: () => set({ error_code: search.error_code?.filter((each) => each !== code) ?? [] }),
+    })),
+    ...(["worker_id", "pipeline_id"] as const)
+      .filter((name) => search[name])
+      .map((name) => ({
+        text: `${name === "worker_id" ? "worker" : "pipeline"}: ${search[name]}`,
+        remove: () => set({ [name]: "" }),
+      })),
+  ];
+  return chips.map(({ text, remove }) => (
+    <Button
+      key={text}
+      size="small"
+      className={styles.chip}
+      onClick={remove}
+      aria-label={`Remove ${text}`}
+    >
+      <span>{text}</span>
+      <X size={13} />
+    </Button>
+  ));
+}

@@ -1,0 +1,49 @@
+import { Select } from "../ui/field";
+import { isFinished, type JobData } from "./job-data";
+import styles from "./job-log.module.css";
+import { LogView } from "./log/log-view";
+import type { JobSearch } from "./search";
+
+interface Props {
+  job: JobData;
+  search: JobSearch;
+  onChange: (change: Partial<JobSearch>) => void;
+}
+
+export function JobLog({ job, search, onChange }: Props) {
+  if (job.attempts === 0) {
+    return <p className={styles.none}>There is no log before a worker has started the job.</p>;
+  }
+  const attempt = Math.min(search.attempt ?? job.attempts, job.attempts);
+  const isLive = !isFinished(job) && attempt === job.attempts;
+  return (
+    <div className={styles.log}>
+      {job.attempts > 1 && (
+        <label className={styles.attempt} htmlFor="log-attempt">
+          Attempt
+          <Select
+            id="log-attempt"
+            value={attempt}
+            onChange={({ target }) => onChange({ attempt: Number(target.value) })}
+          >
+            {Array.from({ length: job.attempts }, (_, at) => (
+              <option key={`attempt-${at + 1}`} value={at + 1}>
+                {at + 1}
+              </option>
+            ))}
+          </Select>
+        </label>
+      )}
+      <LogView
+        key={attempt}
+        jobId={job.job_id}
+        attempt={attempt}
+        isLive={isLive}
+        query={search.q ?? ""}
+        line={search.line}
+        emptyText={isLive ? "The worker has written nothing yet." : "This attempt wrote nothing."}
+        onChange={onChange}
+      />
+    </div>
+  );
+}

@@ -1,0 +1,189 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Ban, CircleCheck, RotateCcw } from "lucide-react";
+import { useState } from "react";
+import { useForge } from "../api/context";
+import { isNotFound } from "../api/errors";
+import { Button } from "../ui/button";
+import { Id } from "../ui/copy";
+import { ConfirmDialog } from "../ui/dialog";
+import { Empty } from "../ui/empty";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { useHotkeys } from "../ui/hotkeys";
+import { Page, Section } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { StatusMark } from "../ui/status-mark";
+import { Tabs } from "../ui/tabs";
+import { AttemptsBar } from "./attempts-bar";
+import { type Explanation, explainJob } from "./explain-job";
+import { JobArtifacts } from "./job-artifacts";
+import { JobBill } from "./job-bill";
+import { isFinished, type JobData } from "./job-data";
+import { JobFacts } from "./job-facts";
+import { JobLog } from "./job-log";
+import { JobOverview } from "./job-overview";
+import styles from "./job-page.module.css";
+import { jobMark, jobStateName } from "./job-state";
+import type { JobSearch, JobTab } from "./search";
+import { useAttempts, useCancelJob, useJob, useRetryJob } from "./use-job";
+
+const route = getRouteApi("/jobs/$jobId");
+
+export function JobPage() {
+  const { jobId } = route.useParams();
+  const { data: job, error, refetch } = useJob(jobId);
+  if (job) return <Loaded job={job} error={error} onRetry={() => void refetch()} />;
+  return (
+    <Page title="Job" above={<Link to="/jobs">Jobs</Link>} heading={<Id id={jobId} />}>
+      {isNotFound(error) ? (
+        <Empty title="There is no job with this id, or it is another tenant's." />
+      ) : error ? (
+        <ErrorBanner
+          what="The job could not be loaded"
+          error={error}
+          onRetry={() => void refetch()}
+        />
+      ) : (
+        <SkeletonLines count={8} />
+      )}
+    </Page>
+  );
+}
+
+function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry: () => void }) {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const forge = useForge();
+  const isLive = !isFinished(job);
+  const attempts = useAttempts(job.job_id, isLive).data ?? [];
+  const artifacts = useQuery({
+    queryKey: ["jobs", "artifacts", job.job_id],
+    queryFn: ({ signal }) => forge.jobs.artifacts(job.job_id, { signal }),
+    enabled: job.raw_status === "completed",
+  });
+  const change = (next: Partial<JobSearch>): void =>
+    void navigate({
+      to: "/jobs/$jobId",
+      params: { jobId: job.job_id },
+      search: { ...search, ...next },
+      replace: true,
+    });
+  const explanation = explainJob(job, attempts);
+  return (
+    <Page
+      title={`${job.job_type} ${jobStateName(job).toLowerCase()}`}
+      above={<Link to="/jobs">Jobs</Link>}
+      heading={
+        <>
+          <StatusMark mark={jobMark(job)} label={jobStateName(job)} />
+          {job.job_type}
+          <span className={styles.id}>
+            <Id id={job.job_id} />
+          </span>
+        </>
+      }
+      actions={<Actions job={job} />}
+    >
+      {error !== null && (
+        <ErrorBanner what="The job could not be updated" error={error} onRetry={onRetry} />
+      )}
+      <Why explanation={explanation} onGoTo={(tab) => change({ tab })} />
+      <div className={styles.columns}>
+        <div className={styles.main}>
+          {attempts.length > 0 && (
+            <Section title="Attempts">
+              <AttemptsBar job={job} attempts={attempts} />
+            </Section>
+          )}
+          <Tabs<JobTab>
+            value={search.tab ?? "overview"}
+            onChange={(tab) => change({ tab })}
+            tabs={[
+              { id: "overview", title: "Overview", content: <JobOverview job={job} /> },
+              {
+                id: "log",
+                title: "Log",
+                content: <JobLog job={job} search={search} onChange={change} />,
+              },
+              {
+                id: "artifacts",
+                title: "Artifacts",
+                count: artifacts.data?.length,
+                content: (
+                  <JobArtifacts job={job} artifacts={artifacts.data} error={artifacts.error} />
+                ),
+              },
+              { id: "bill", title: "Bill", content: <JobBill job={job} /> },
+            ]}
+          />
+        </div>
+        <aside className={styles.facts} aria-label="Facts about the job">
+          <JobFacts job={job} />
+        </aside>
+      </div>
+    </Page>
+  );
+}
+
+function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: JobTab) => void }) {
+  const { tone, why, next, goTo } = explanation;
+  return (
+    <Notice
+      tone={tone}
+      icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}
+      action={
+        (goTo === "log" || goTo === "artifacts") && (
+          <Button size="small" onClick={() => onGoTo(goTo)}>
+            {goTo === "log" ? "Open the log" : "Show artifacts"}
+          </Button>
+        )
+      }
+    >
+      <strong>{why}</strong> <span className={styles.next}>{next}</span>
+    </Notice>
+  );
+}
+
+function Actions({ job }: { job: JobData }) {
+  const [isAsking, setAsking] = useState(false);
+  const cancel = useCancelJob(job.job_id);
+  const retry = useRetryJob(job.job_id);
+  const canCancel = !isFinished(job) && !job.cancel_requested_at;
+  useHotkeys([
+    ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setAsking(true) }] : []),
+    { keys: "r", what: "Retry the job", run: () => retry.mutate() },
+  ]);
+  return (
+    <>
+      {canCancel && (
+        <Button kind="danger" icon={<Ban size={14} />} hotkey="c" onClick={() => setAsking(true)}>
+          Cancel
+        </Button>
+      )}
+      <Button
+        icon={<RotateCcw size={14} />}
+        hotkey="r"
+        busy={retry.isPending}
+        onClick={() => retry.mutate()}
+      >
+        Retry
+      </Button>
+      <ConfirmDialog
+        open={isAsking}
+        onClose={() => setAsking(false)}
+        title="Cancel this job?"
+        action="Cancel the job"
+        busy={cancel.isPending}
+        onConfirm={() => cancel.mutate(undefined, { onSettled: () => setAsking(false) })}
+      >
+        <p>It ends as failed with the code cancelled, and no other attempt is made.</p>
+        {job.raw_status === "running" && (
+          <p>
+            Its worker has 20 s to stop. What it has done so far is lost, unless it uploaded a
+            checkpoint.
+          </p>
+        )}
+      </ConfirmDialog>
+    </>
+  );
+}

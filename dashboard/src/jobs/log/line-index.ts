@@ -1,0 +1,70 @@
+const NEWLINE = 10;
+const GROWTH = 2;
+
+/** Bytes of a log and where its lines begin. It grows at its end. */
+export class LineIndex {
+  private bytes: Uint8Array<ArrayBuffer>;
+  private starts = new Uint32Array(1024);
+  /** Lines that have begun; the last one may still grow. */
+  private begun = 0;
+  length = 0;
+  /** In bytes: close to characters, as logs are mostly ASCII. */
+  longest = 0;
+  private readonly decoder = new TextDecoder();
+
+  constructor(capacity: number) {
+    this.bytes = new Uint8Array(Math.max(1024, capacity));
+  }
+
+  /** A newline at the end begins no line. */
+  get lines(): number {
+    const isOpen = this.length > 0 && this.bytes[this.length - 1] !== NEWLINE;
+    return isOpen ? this.begun : Math.max(0, this.begun - 1);
+  }
+
+  append(chunk: Uint8Array): void {
+    this.reserve(this.length + chunk.length);
+    this.bytes.set(chunk, this.length);
+    if (this.begun === 0) this.begin(0);
+    const offset = this.length;
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, at + 1)) {
+      this.longest = Math.max(this.longest, offset + at - (this.starts[this.begun - 1] ?? 0));
+      this.begin(offset + at + 1);
+    }
+    this.length += chunk.length;
+    this.longest = Math.max(this.longest, this.length - (this.starts[this.begun - 1] ?? 0));
+  }
+
+  /** The text of a line, without its end. */
+  line(index: number): string {
+    return this.text(index, index + 1).replace(/\r?\n?$/, "");
+  }
+
+  /** Lines `from` to before `to`, with their ends. */
+  text(from: number, to: number): string {
+    const start = this.starts[from] ?? this.length;
+    const end = to < this.begun ? (this.starts[to] ?? this.length) : this.length;
+    return this.decoder.decode(this.bytes.subarray(start, end));
+  }
+
+  copy(): Uint8Array<ArrayBuffer> {
+    return this.bytes.slice(0, this.length);
+  }
+
+  private begin(offset: number): void {
+    if (this.begun === this.starts.length) {
+      const larger = new Uint32Array(this.starts.length * GROWTH);
+      larger.set(this.starts);
+      this.starts = larger;
+    }
+    this.starts[this.begun] = offset;
+    this.begun += 1;
+  }
+
+  private reserve(size: number): void {
+    if (size <= this.bytes.length) return;
+    const larger = new Uint8Array(Math.max(size, this.bytes.length * GROWTH));
+    larger.set(this.bytes.subarray(0, this.length));
+    this.bytes = larger;
+  }
+}

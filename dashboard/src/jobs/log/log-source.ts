@@ -1,0 +1,136 @@
+import { LineIndex } from "./line-index";
+import type { LogState } from "./protocol";
+
+/** A log up to this size is fetched in one piece; of a larger one the end comes first. */
+const SMALL_BYTES = 1_048_576;
+const TAIL_BYTES = 65_536;
+const POLL_MS = 1_500;
+const RETRY_MS = 5_000;
+
+/** Fetches a log: the end of it first where it is large, then all of it, then what is appended. */
+export class LogSource {
+  /** The whole log as far as it is here. */
+  private whole = new LineIndex(TAIL_BYTES);
+  private tail: LineIndex | undefined;
+  private total = 0;
+  private error: string | null = null;
+  private isLive = false;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(
+    private readonly url: string,
+    private readonly apiKey: string,
+    private readonly onChange: (state: LogState) => void,
+  ) {
+    void this.run(() => this.open());
+  }
+
+  /** What lines are read from: the end alone, until all is here. */
+  get index(): LineIndex {
+    return this.tail ?? this.whole;
+  }
+
+  setLive(isLive: boolean): void {
+    const wasLive = this.isLive;
+    this.isLive = isLive;
+    // Also when it ends: the last lines may have come since the last look.
+    if (isLive !== wasLive && this.total > 0 && !this.tail) this.schedule(0);
+    else if (isLive) this.schedule(POLL_MS);
+  }
+
+  private async open(): Promise<void> {
+    const response = await this.fetch();
+    const length = Number(response.headers.get("content-length"));
+    if (!(length > SMALL_BYTES)) {
+      this.total = length || 0;
+      await this.read(response);
+      return;
+    }
+    await response.body?.cancel();
+    this.total = length;
+    const end = await this.fetch(`bytes=${length - TAIL_BYTES}-${length - 1}`);
+    this.tail = tailIndex(new Uint8Array(await end.arrayBuffer()));
+    this.changed();
+    this.whole = new LineIndex(length);
+    await this.read(await this.fetch(`bytes=0-${length - 1}`));
+    this.tail = undefined;
+    this.changed();
+  }
+
+  /** Asks from the last byte that is here: there always is one, so "nothing new" is no error. */
+  private async readMore(): Promise<void> {
+    const from = this.whole.length;
+    if (from === 0) return await this.open();
+    const response = await this.fetch(`bytes=${from - 1}-`);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    if (response.status !== 206 || bytes.length <= 1) return;
+    this.whole.append(bytes.subarray(1));
+    this.total = this.whole.length;
+    this.changed();
+  }
+
+  private async read(response: Response): Promise<void> {
+    const reader = response.body?.getReader();
+    for (;;) {
+      const piece = await reader?.read();
+      if (!piece || piece.done) break;
+      this.whole.append(piece.value);
+      this.total = Math.max(this.total, this.whole.length);
+      this.changed();
+    }
+    this.changed();
+  }
+
+  private async run(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      if (this.error !== null) {
+        this.error = null;
+        this.changed();
+      }
+      if (this.isLive) this.schedule(POLL_MS);
+    } catch (error) {
+      this.error = error instanceof Error ? error.message : String(error);
+      this.changed();
+      this.schedule(RETRY_MS);
+    }
+  }
+
+  private schedule(afterMs: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => void this.run(() => this.readMore()), afterMs);
+  }
+
+  private async fetch(range?: string): Promise<Response> {
+    const response = await fetch(this.url, {
+      headers: {
+        authorization: `Bearer ${this.apiKey}`,
+        accept: "text/plain",
+        ...(range ? { range } : {}),
+      },
+      cache: "no-store",
+      credentials: "omit",
+    });
+    if (!response.ok) throw new Error(`the log could not be read (HTTP ${response.status})`);
+    return response;
+  }
+
+  private changed(): void {
+    const { index } = this;
+    this.onChange({
+      lines: index.lines,
+      loaded: this.whole.length,
+      total: this.total,
+      isTail: this.tail !== undefined,
+      longest: index.longest,
+      error: this.error,
+    });
+  }
+}
+
+/** Without its first line, which is most likely cut. */
+function tailIndex(bytes: Uint8Array): LineIndex {
+  const index = new LineIndex(bytes.length);
+  index.append(bytes.subarray(bytes.indexOf(10) + 1));
+  return index;
+}

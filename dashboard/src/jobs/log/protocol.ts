@@ -1,0 +1,28 @@
+/** What the page tells the log's worker. */
+export type ToWorker =
+  | { type: "open"; url: string; apiKey: string }
+  /** Whether more may come: the job has not ended, and the page is visible. */
+  | { type: "live"; isLive: boolean }
+  | { type: "lines"; id: number; from: number; to: number }
+  | { type: "search"; id: number; query: string }
+  | { type: "bytes"; id: number };
+
+export interface LogState {
+  /** Lines that can be asked for. */
+  lines: number;
+  /** Bytes that are here, and that there are. */
+  loaded: number;
+  total: number;
+  /** Only the end is here so far: line 0 is not the log's first. */
+  isTail: boolean;
+  /** Of the longest line so far, in characters. */
+  longest: number;
+  error: string | null;
+}
+
+/** What the worker tells the page. */
+export type FromWorker =
+  | { type: "state"; state: LogState }
+  | { type: "lines"; id: number; from: number; lines: string[] }
+  | { type: "found"; id: number; lines: Uint32Array; isCut: boolean; error: string | null }
+  | { type: "bytes"; id: number; bytes: Uint8Array<ArrayBuffer> };

@@ -1,0 +1,67 @@
+import type { ComponentProps, ReactNode } from "react";
+import styles from "./button.module.css";
+import { cx } from "./cx";
+
+export type ButtonKind = "primary" | "secondary" | "ghost" | "danger";
+
+interface Props extends ComponentProps<"button"> {
+  kind?: ButtonKind;
+  size?: "small" | "medium";
+  /** Disables it, and says so by its text. */
+  busy?: boolean;
+  icon?: ReactNode;
+  /** The key that does the same. */
+  hotkey?: string;
+}
+
+export function Button({
+  kind = "secondary",
+  size = "medium",
+  busy = false,
+  icon,
+  hotkey,
+  className,
+  children,
+  disabled,
+  ...rest
+}: Props) {
+  return (
+    <button
+      type="button"
+      {...rest}
+      disabled={disabled || busy}
+      aria-busy={busy || undefined}
+      aria-keyshortcuts={hotkey}
+      className={cx(styles.button, styles[kind], styles[size], className)}
+    >
+      {icon}
+      {children}
+      {hotkey && (
+        <kbd className={styles.hotkey} aria-hidden="true">
+          {hotkey}
+        </kbd>
+      )}
+    </button>
+  );
+}
+
+/** A button that shows only an icon. */
+export function IconButton({
+  label,
+  className,
+  ...rest
+}: Omit<Props, "icon" | "hotkey"> & { label: string }) {
+  return (
+    <Button
+      kind="ghost"
+      {...rest}
+      aria-label={label}
+      title={label}
+      className={cx(styles.icon, className)}
+    />
+  );
+}
+
+/** The class names of a button, for a link that looks like one. */
+export const buttonClass = (kind: ButtonKind = "secondary", size: "small" | "medium" = "medium") =>
+  cx(styles.button, styles[kind], styles[size]);

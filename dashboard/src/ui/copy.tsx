@@ -1,0 +1,63 @@
+import { Check, Copy } from "lucide-react";
+import { useEffect, useState } from "react";
+import { IconButton } from "./button";
+import { copyText } from "./clipboard";
+import styles from "./copy.module.css";
+
+const SHOWN_MS = 1_500;
+
+export function CopyButton({ text, label = "Copy" }: { text: string; label?: string }) {
+  const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
+  useEffect(() => {
+    if (state === "idle") return;
+    const timer = setTimeout(() => setState("idle"), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [state]);
+  const words = { idle: label, copied: "Copied", failed: "Copying is not allowed here" }[state];
+  return (
+    <IconButton
+      size="small"
+      label={words}
+      className={styles.copy}
+      onClick={async (event) => {
+        event.preventDefault();
+        event.stopPropagation();
+        setState((await copyText(text)) ? "copied" : "failed");
+      }}
+    >
+      {state === "copied" ? <Check size={13} /> : <Copy size={13} />}
+    </IconButton>
+  );
+}
+
+/** So much of an id's end tells it from its neighbours. */
+const TAIL = 8;
+
+/** An id in monospace; where there is no room for all of it, its middle is left out. */
+export const IdText = ({ id }: { id: string }) => (
+  <code className={styles.text} title={id}>
+    <span className={styles.start}>{id.slice(0, -TAIL)}</span>
+    <span className={styles.end}>{id.slice(-TAIL)}</span>
+  </code>
+);
+
+/** The same with a button that copies it. */
+export function Id({ id }: { id: string }) {
+  return (
+    <span className={styles.id}>
+      <IdText id={id} />
+      <CopyButton text={id} label={`Copy ${id}`} />
+    </span>
+  );
+}
+
+/** A command or a piece of code, with a button that copies it. */
+export function Snippet({ code, label = "Copy" }: { code: string; label?: string }) {
+  return (
+    <div className={styles.snippet}>
+      {/* Scrolls sideways, so the keyboard must reach it. */}
+      <pre tabIndex={0}>{code}</pre>
+      <CopyButton text={code} label={label} />
+    </div>
+  );
+}

@@ -1,0 +1,23 @@
+import type { ReactNode } from "react";
+import { Snippet } from "./copy";
+import styles from "./empty.module.css";
+
+interface Props {
+  /** One sentence: what would be here. */
+  title: string;
+  children?: ReactNode;
+  /** A command that works, to put something here. */
+  command?: string;
+  action?: ReactNode;
+}
+
+export function Empty({ title, children, command, action }: Props) {
+  return (
+    <div className={styles.empty}>
+      <p className={styles.title}>{title}</p>
+      {children && <p className={styles.text}>{children}</p>}
+      {command && <Snippet code={command} label="Copy the command" />}
+      {action && <div className={styles.action}>{action}</div>}
+    </div>
+  );
+}

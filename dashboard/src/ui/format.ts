@@ -1,0 +1,68 @@
+/** What is not there. */
+export const ABSENT = "–";
+
+const cached = new Map<string, Intl.NumberFormat>();
+
+function numberFormat(options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = JSON.stringify(options);
+  const format = cached.get(key) ?? new Intl.NumberFormat("en-US", options);
+  cached.set(key, format);
+  return format;
+}
+
+export function formatNumber(value: number | null | undefined, digits = 0): string {
+  if (value == null || !Number.isFinite(value)) return ABSENT;
+  return numberFormat({ maximumFractionDigits: digits }).format(value);
+}
+
+/** USD with two decimals, or six. Less than a cent is not shown as nothing. */
+export function formatUsd(value: number | null | undefined, digits: 2 | 6 = 2): string {
+  if (value == null || !Number.isFinite(value)) return ABSENT;
+  if (digits === 2 && value > 0 && value < 0.01) return "< $0.01";
+  return numberFormat({
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  }).format(value);
+}
+
+export const formatPercent = (share: number | null | undefined): string =>
+  share == null ? ABSENT : `${Math.round(share * 100)} %`;
+
+const BYTE_UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+export function formatBytes(bytes: number | null | undefined): string {
+  if (bytes == null) return ABSENT;
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < BYTE_UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${formatNumber(value, unit > 0 && value < 100 ? 1 : 0)} ${BYTE_UNITS[unit]}`;
+}
+
+/** As "840 ms", "12.4 s", "3 min 20 s", "2 h 5 min", "3 d 4 h". */
+export function formatDuration(ms: number | null | undefined): string {
+  if (ms == null || !Number.isFinite(ms)) return ABSENT;
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${formatNumber(seconds, seconds < 10 ? 1 : 0)} s`;
+  const steps: [number, string, number, string][] = [
+    [3600, "min", 60, "s"],
+    [86_400, "h", 3600, "min"],
+    [Number.POSITIVE_INFINITY, "d", 86_400, "h"],
+  ];
+  for (const [below, large, size, small] of steps) {
+    if (seconds >= below) continue;
+    const whole = Math.floor(seconds / size);
+    const smallSize = { s: 1, min: 60, h: 3600 }[small] ?? 1;
+    const rest = Math.floor((seconds % size) / smallSize);
+    return rest > 0 ? `${whole} ${large} ${rest} ${small}` : `${whole} ${large}`;
+  }
+  return ABSENT;
+}
+
+export const plural = (count: number, one: string, many = `${one}s`): string =>
+  `${formatNumber(count)} ${count === 1 ? one : many}`;

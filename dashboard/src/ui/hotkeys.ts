@@ -1,0 +1,62 @@
+import { useEffect, useRef } from "react";
+
+export interface Hotkey {
+  /** A key (`c`), keys one after the other (`g j`), or one with Ctrl or ⌘ (`mod+k`). */
+  keys: string;
+  /** What it does, for the help. */
+  what: string;
+  run: () => void;
+}
+
+/** The bindings of all mounted components; of two for the same keys the last mounted one wins. */
+const layers: { current: readonly Hotkey[] }[] = [];
+const SEQUENCE_MS = 1_200;
+let typed = "";
+let typedAtMs = 0;
+
+/** Binds keys while the component is mounted. They do nothing while someone types, or in an open dialog. */
+export function useHotkeys(hotkeys: readonly Hotkey[]): void {
+  const layer = useRef(hotkeys);
+  layer.current = hotkeys;
+  useEffect(() => {
+    layers.push(layer);
+    if (layers.length === 1) window.addEventListener("keydown", onKeyDown);
+    return () => {
+      layers.splice(layers.indexOf(layer), 1);
+      if (layers.length === 0) window.removeEventListener("keydown", onKeyDown);
+    };
+  }, []);
+}
+
+/** All that can be pressed right now. */
+export const hotkeysNow = (): Hotkey[] => {
+  const byKeys = new Map<string, Hotkey>();
+  for (const layer of layers) for (const each of layer.current) byKeys.set(each.keys, each);
+  return [...byKeys.values()];
+};
+
+function onKeyDown(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.altKey || event.isComposing) return;
+  const isMod = event.ctrlKey || event.metaKey;
+  if (!isMod && (isTyping(event.target) || isDialogOpen())) return;
+  if (event.key === "Enter" && (event.target as Element).closest?.("a, button, summary")) return;
+  const pressed = isMod ? `mod+${event.key.toLowerCase()}` : event.key;
+  const recent = performance.now() - typedAtMs < SEQUENCE_MS ? typed : "";
+  typed = isMod ? "" : pressed;
+  typedAtMs = performance.now();
+  const found = find(`${recent} ${pressed}`) ?? find(pressed);
+  if (!found) return;
+  event.preventDefault();
+  typed = "";
+  found.run();
+}
+
+const find = (keys: string): Hotkey | undefined => hotkeysNow().find((each) => each.keys === keys);
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement &&
+  (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName)) &&
+  !(target instanceof HTMLInputElement && /^(checkbox|radio|button)$/.test(target.type));
+
+const isDialogOpen = (): boolean =>
+  document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"]') !== null;

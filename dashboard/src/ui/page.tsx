@@ -1,0 +1,55 @@
+import type { ReactNode } from "react";
+import { useEffect } from "react";
+import { cx } from "./cx";
+import styles from "./page.module.css";
+
+interface Props {
+  title: string;
+  /** In place of the title's text, for marks and ids. */
+  heading?: ReactNode;
+  /** Above the title: where this page belongs. */
+  above?: ReactNode;
+  actions?: ReactNode;
+  /** Forms are easier to read when narrow. */
+  narrow?: boolean;
+  children: ReactNode;
+}
+
+export function Page({ title, heading, above, actions, narrow, children }: Props) {
+  useEffect(() => {
+    document.title = `${title} · Forge`;
+  }, [title]);
+  return (
+    <div className={cx(styles.page, narrow && styles.narrow)}>
+      <header className={styles.header}>
+        <div className={styles.titles}>
+          {above && <div className={styles.above}>{above}</div>}
+          <h1 className={styles.heading}>{heading ?? title}</h1>
+        </div>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </header>
+      {children}
+    </div>
+  );
+}
+
+/** A part of a page with a heading of its own. */
+export function Section({
+  title,
+  actions,
+  children,
+}: {
+  title: string;
+  actions?: ReactNode;
+  children: ReactNode;
+}) {
+  return (
+    <section className={styles.section}>
+      <header className={styles.sectionHeader}>
+        <h2>{title}</h2>
+        {actions && <div className={styles.actions}>{actions}</div>}
+      </header>
+      {children}
+    </section>
+  );
+}

@@ -1,0 +1,78 @@
+import { cx } from "./cx";
+import styles from "./status-mark.module.css";
+
+/** A state's shape and colour. Text beside it stays neutral, so colour is never the only sign. */
+export type Mark =
+  | "pending"
+  | "provisioning"
+  | "assigned"
+  | "running"
+  | "completed"
+  | "failed"
+  | "cancelled";
+
+const RING = { cx: 7, cy: 7, r: 5.25, fill: "none", stroke: "currentColor", strokeWidth: 1.5 };
+
+const SHAPES: Record<Mark, React.ReactElement> = {
+  pending: <circle {...RING} />,
+  provisioning: <circle {...RING} strokeDasharray="2.1 2.023" />,
+  assigned: (
+    <>
+      <circle {...RING} />
+      <path d="M7 3.5a3.5 3.5 0 0 1 0 7z" fill="currentColor" />
+    </>
+  ),
+  running: (
+    <>
+      <circle {...RING} opacity="0.3" />
+      <path d="M7 1.750A5.250 5.250 0 1 1 1.750 7" {...stroke()} />
+    </>
+  ),
+  completed: (
+    <>
+      <circle cx="7" cy="7" r="6" fill="currentColor" />
+      <path d="m4.300 7.200 1.900 1.900 3.500-3.800" {...stroke("var(--bg)")} />
+    </>
+  ),
+  failed: (
+    <>
+      <circle cx="7" cy="7" r="6" fill="currentColor" />
+      <path d="m4.900 4.900 4.200 4.200m0-4.200L4.900 9.100" {...stroke("var(--bg)")} />
+    </>
+  ),
+  cancelled: (
+    <>
+      <circle cx="7" cy="7" r="6" fill="currentColor" />
+      <path d="M4.200 7h5.600" {...stroke("var(--bg)")} />
+    </>
+  ),
+};
+
+function stroke(color = "currentColor") {
+  return { fill: "none", stroke: color, strokeWidth: 1.6, strokeLinecap: "round" as const };
+}
+
+/** @param label what a screen reader says; left out where the state's name stands beside it. */
+export function StatusMark({ mark, label }: { mark: Mark; label?: string }) {
+  return (
+    <svg
+      className={cx(styles.mark, styles[mark])}
+      width="14"
+      height="14"
+      viewBox="0 0 14 14"
+      {...(label ? { role: "img", "aria-label": label } : { "aria-hidden": true })}
+    >
+      {SHAPES[mark]}
+    </svg>
+  );
+}
+
+/** A mark with its words. */
+export function Status({ mark, text, title }: { mark: Mark; text: string; title?: string }) {
+  return (
+    <span className={styles.status} title={title}>
+      <StatusMark mark={mark} />
+      <span>{text}</span>
+    </span>
+  );
+}

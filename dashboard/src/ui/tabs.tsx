@@ -1,0 +1,39 @@
+import { Tabs as Base } from "@base-ui/react/tabs";
+import type { ReactNode } from "react";
+import styles from "./tabs.module.css";
+
+export interface Tab<T extends string> {
+  id: T;
+  title: string;
+  /** Shown small beside the title. */
+  count?: number | undefined;
+  content: ReactNode;
+}
+
+interface Props<T extends string> {
+  tabs: readonly Tab<T>[];
+  /** In the URL, so that a link opens the same tab. */
+  value: T;
+  onChange: (tab: T) => void;
+}
+
+/** Only the chosen tab's content is mounted. */
+export function Tabs<T extends string>({ tabs, value, onChange }: Props<T>) {
+  return (
+    <Base.Root value={value} onValueChange={(tab) => onChange(tab as T)} className={styles.root}>
+      <Base.List className={styles.list} activateOnFocus={false}>
+        {tabs.map((tab) => (
+          <Base.Tab key={tab.id} value={tab.id} className={styles.tab}>
+            {tab.title}
+            {tab.count !== undefined && <span className={styles.count}>{tab.count}</span>}
+          </Base.Tab>
+        ))}
+      </Base.List>
+      {tabs.map((tab) => (
+        <Base.Panel key={tab.id} value={tab.id} className={styles.panel}>
+          {tab.content}
+        </Base.Panel>
+      ))}
+    </Base.Root>
+  );
+}

@@ -1,0 +1,37 @@
+import { useSyncExternalStore } from "react";
+
+/** One timer for everything that shows an age; it stands still while the page is hidden. */
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+let nowMs = Date.now();
+
+const TICK_MS = 1_000;
+
+function tick(): void {
+  if (document.hidden) return;
+  nowMs = Date.now();
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  if (listeners.size === 0) {
+    timer = setInterval(tick, TICK_MS);
+    document.addEventListener("visibilitychange", tick);
+    nowMs = Date.now();
+  }
+  listeners.add(listener);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    document.removeEventListener("visibilitychange", tick);
+  };
+}
+
+/**
+ * Derives a value from the time. The component renders again only when the value is another one, so a
+ * thousand ages in minutes cost nothing from second to second.
+ */
+export function useNow<T extends string | number | boolean>(derive: (nowMs: number) => T): T {
+  return useSyncExternalStore(subscribe, () => derive(nowMs));
+}

@@ -1,0 +1,74 @@
+import { ABSENT, formatDuration } from "./format";
+import { useNow } from "./ticker";
+
+const DAY_MS = 86_400_000;
+
+const dayFormat = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short" });
+const yearFormat = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+});
+const clockFormat = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+const fullFormat = new Intl.DateTimeFormat("en-GB", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+});
+const utcFormat = new Intl.DateTimeFormat("en-GB", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  timeZone: "UTC",
+});
+
+export function formatAge(atMs: number, nowMs: number): string {
+  const seconds = Math.round((nowMs - atMs) / 1000);
+  const ahead = seconds < 0;
+  const size = Math.abs(seconds);
+  if (size < 5) return "now";
+  const [count, unit] =
+    size < 60
+      ? [size, "s"]
+      : size < 3600
+        ? [Math.floor(size / 60), "min"]
+        : [Math.floor(size / 3600), "h"];
+  return ahead ? `in ${count} ${unit}` : `${count} ${unit} ago`;
+}
+
+/** "4 min ago" within a day, then `21 Nov 14:03`. */
+export function formatMoment(atMs: number, nowMs: number): string {
+  if (Math.abs(nowMs - atMs) < DAY_MS) return formatAge(atMs, nowMs);
+  const date = new Date(atMs);
+  const isThisYear = date.getFullYear() === new Date(nowMs).getFullYear();
+  return isThisYear
+    ? `${dayFormat.format(date)} ${clockFormat.format(date)}`
+    : yearFormat.format(date);
+}
+
+export const formatFull = (atMs: number): string =>
+  `${fullFormat.format(atMs)} local · ${utcFormat.format(atMs)} UTC`;
+
+/** A moment; its tooltip has it in local time and in UTC. @param at ISO 8601, or ms since the epoch. */
+export function Time({ at }: { at: string | number | null | undefined }) {
+  const ms = typeof at === "string" ? Date.parse(at) : (at ?? Number.NaN);
+  const text = useNow((now) => (Number.isNaN(ms) ? ABSENT : formatMoment(ms, now)));
+  if (Number.isNaN(ms)) return <span>{ABSENT}</span>;
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={formatFull(ms)}>
+      {text}
+    </time>
+  );
+}
+
+/** How long something took, or has taken so far. */
+export function Duration({ from, to }: { from: string | null; to?: string | null }) {
+  const start = from === null ? Number.NaN : Date.parse(from);
+  const end = to ? Date.parse(to) : undefined;
+  const text = useNow((now) => {
+    if (Number.isNaN(start)) return ABSENT;
+    // A running one counts in whole seconds.
+    return formatDuration(
+      end === undefined ? Math.max(0, Math.floor((now - start) / 1000)) * 1000 : end - start,
+    );
+  });
+  return <span>{text === "0 ms" ? "0 s" : text}</span>;
+}

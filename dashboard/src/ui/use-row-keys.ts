@@ -1,0 +1,53 @@
+import { type MouseEvent, type RefObject, useEffect, useState } from "react";
+import { useHotkeys } from "./hotkeys";
+
+interface Rows {
+  count: number;
+  body: RefObject<HTMLElement | null>;
+  /** Brings a row into view. */
+  show: (index: number) => void;
+  open: (index: number) => void;
+}
+
+/** Moves between the rows of a list by `j` and `k`, and opens one by Enter or a click. */
+export function useRowKeys({ count, body, show, open }: Rows) {
+  const [active, setActive] = useState<number>();
+  const isThere = active !== undefined && active < count;
+  const move = (by: number): void => {
+    if (count === 0) return;
+    const next = active === undefined ? 0 : Math.min(count - 1, Math.max(0, active + by));
+    setActive(next);
+    show(next);
+  };
+  // The row may come into the document only after it has been scrolled to.
+  useEffect(() => {
+    if (active === undefined) return;
+    const frame = requestAnimationFrame(() => {
+      const row = body.current?.querySelector(`[data-index="${active}"]`);
+      row?.querySelector<HTMLElement>("a, button")?.focus({ preventScroll: true });
+    });
+    return () => cancelAnimationFrame(frame);
+  }, [active, body]);
+  useHotkeys([
+    { keys: "j", what: "Next row", run: () => move(1) },
+    { keys: "k", what: "Previous row", run: () => move(-1) },
+    {
+      keys: "Enter",
+      what: "Open the row",
+      run: () => {
+        if (isThere) open(active);
+      },
+    },
+  ]);
+  return {
+    active: isThere ? active : undefined,
+    onClick: (event: MouseEvent) => {
+      const target = event.target as Element;
+      // What has its own use, and a text that is being selected, does not open the row.
+      if (target.closest("a, button, input, label") || event.defaultPrevented) return;
+      if (getSelection()?.toString()) return;
+      const index = target.closest<HTMLElement>("[data-index]")?.dataset.index;
+      if (index !== undefined) open(Number(index));
+    },
+  };
+}

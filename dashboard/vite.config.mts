@@ -1,0 +1,43 @@
+import { resolve } from "node:path";
+import { defineConfig } from "vite";
+import { compressed } from "./build/compressed.mts";
+import { initialBudget } from "./build/initial-budget.mts";
+
+const sdk = (path: string) => resolve(import.meta.dirname, "../sdk/typescript/src", path);
+
+/** What a first visit may load before the first page's own code, gzipped. */
+const INITIAL_JS_BYTES = 235_000;
+
+// biome-ignore lint/style/noDefaultExport: Vite reads it
+export default defineConfig({
+  root: import.meta.dirname,
+  base: "/ui/",
+  resolve: {
+    alias: {
+      "@forge/sdk": sdk("index.ts"),
+      "#platform": sdk("platform/browser.ts"),
+      "#disk": sdk("disk/browser.ts"),
+    },
+  },
+  build: {
+    outDir: resolve(import.meta.dirname, "../dist/dashboard"),
+    emptyOutDir: true,
+    target: "es2022",
+    // The content security policy allows no data: but for images.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+    // The initial chunk has a budget of its own, gzipped.
+    chunkSizeWarningLimit: 1_000,
+    rolldownOptions: {
+      // "use client" is for servers that render React; there is none here.
+      checks: { moduleLevelDirective: false },
+    },
+  },
+  worker: { format: "es" },
+  plugins: [initialBudget(INITIAL_JS_BYTES), compressed()],
+  server: {
+    // `npm run dashboard`: the API is the stack's that `npm start` runs.
+    proxy: { "/api": process.env.SERVICE_BASE_URL ?? "http://127.0.0.1:8080" },
+  },
+});

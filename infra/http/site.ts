@@ -1,0 +1,76 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { matchesEtag } from "./conditional";
+
+/** A file of a site, in the encodings that it was built with. */
+export interface SiteFile {
+  contentType: string;
+  etag: string;
+  /** Its name has a hash of its content: the name never has other bytes. */
+  isImmutable: boolean;
+  /** The bytes by content encoding; `identity` is always there. */
+  encodings: Partial<Record<"br" | "gzip", () => Buffer>> & { identity: () => Buffer };
+}
+
+/** A single-page application below a path. */
+export interface Site {
+  /** With a slash at both ends. */
+  base: string;
+  /** By path below the base. */
+  files: ReadonlyMap<string, SiteFile>;
+  /** Answers every path below the base that names no file, so that links into the application work. */
+  index: SiteFile;
+  contentSecurityPolicy: string;
+}
+
+const YEAR_S = 31_536_000;
+
+/** Serves a site without a key, and redirects `/` to it. */
+export function addSite(app: FastifyInstance, site: Site): void {
+  const config = { open: true, page: true };
+  app.get("/", { config }, async (_request, reply) => reply.redirect(site.base, 302));
+  app.get(site.base, { config }, async (request, reply) => send(site, site.index, request, reply));
+  app.get<{ Params: { "*": string } }>(`${site.base}*`, { config }, async (request, reply) => {
+    const path = request.params["*"];
+    const file = site.files.get(path);
+    if (file) return send(site, file, request, reply);
+    // A missing asset must fail as one: a browser would take the page for a script.
+    if (path.startsWith("assets/")) return reply.code(404).headers(NEVER_STORED).send();
+    return send(site, site.index, request, reply);
+  });
+}
+
+const NEVER_STORED = { "cache-control": "no-store" };
+
+function send(
+  { contentSecurityPolicy }: Site,
+  file: SiteFile,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  reply.headers({
+    "content-security-policy": contentSecurityPolicy,
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "cache-control": file.isImmutable ? `public, max-age=${YEAR_S}, immutable` : "no-cache",
+    etag: file.etag,
+    vary: "accept-encoding",
+  });
+  if (matchesEtag(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
+  const encoding = encodingFor(file, request.headers["accept-encoding"]);
+  if (encoding !== "identity") reply.header("content-encoding", encoding);
+  return reply.type(file.contentType).send((file.encodings[encoding] ?? file.encodings.identity)());
+}
+
+/** The smallest form of a file that the client takes. */
+function encodingFor({ encodings }: SiteFile, header: unknown): keyof SiteFile["encodings"] {
+  const accepted = typeof header === "string" ? header.toLowerCase().split(",") : [];
+  const takes = (name: string): boolean =>
+    accepted.some((item) => {
+      const [token, ...parameters] = item.split(";").map((part) => part.trim());
+      return token === name && !parameters.some((each) => /^q=0(\.0*)?$/.test(each));
+    });
+  const names = ["br", "gzip"] as const;
+  return names.find((name) => encodings[name] && takes(name)) ?? "identity";
+}
