@@ -7,8 +7,8 @@ export const CLOSED_AFTER = "interval '1 hour'";
  */
 const STEPPED = (until: string, known: string): string => `coalesce((
   select sum(greatest(0, extract(epoch from
-           least(s.seen_at, ${until}) - greatest(s.seen_at - make_interval(secs => s.by_s), d.active_at))))
-  from clock_steps s where s.seen_at > d.active_at and s.seen_at <= ${known}), 0)`;
+           least(step.seen_at, ${until}) - greatest(step.seen_at - make_interval(secs => step.by_s), d.active_at))))
+  from clock_steps step where step.seen_at > d.active_at and step.seen_at <= ${known}), 0)`;
 
 /** Days of deployment `d` from when it could first be stopped up to `until`. */
 const DAYS = (until: string, known: string): string =>
