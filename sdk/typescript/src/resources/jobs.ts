@@ -13,10 +13,18 @@ import { jobEvent } from "../job-event.ts";
 import { isFinal, type JobEvent } from "../job-status.ts";
 import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
+import { type LogPart, type LogRange, readLogRange } from "../log-range.ts";
 import type { CreateOptions, Moment, RequestOptions, TimeSpan } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Artifact, Attempt, Job as JobAnswer, JobCounts, JobThroughput } from "../schema.ts";
+import type {
+  Artifact,
+  Attempt,
+  Job as JobAnswer,
+  JobCounts,
+  JobMetrics,
+  JobThroughput,
+} from "../schema.ts";
 import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
@@ -170,6 +178,23 @@ export class Jobs extends Resource implements JobActions {
     options: LogOptions = {},
   ): Promise<string> | AsyncGenerator<string, void, undefined> {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  /** What it reported over time: its progress, and the numbers of its `::forge` lines. */
+  async metrics(
+    job: JobRef,
+    query: { attempt?: number | undefined; max_points?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<JobMetrics> {
+    return await this.transport.json(get(path`/api/jobs/${idOf(job)}/metrics`, query), options);
+  }
+
+  /**
+   * A part of the log as bytes, from `start` on up to `end`, or the last `tailBytes`; with the length of
+   * the whole. Empty beyond the end.
+   */
+  async logRange(job: JobRef, part: LogPart = {}, options?: RequestOptions): Promise<LogRange> {
+    return await readLogRange(this.transport, path`/api/jobs/${idOf(job)}/logs`, part, options);
   }
 
   async #entries<T>(address: string, name: string, options?: RequestOptions): Promise<T[]> {

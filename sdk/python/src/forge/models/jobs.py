@@ -104,6 +104,11 @@ class BaseJob(Model):
     retried_from: str | None = None
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
+    cancelled_by: str | None = None
+    """The name of the key that asked for it."""
+    workflow_id: str | None = None
+    workflow_url: str | None = None
+    """Where Temporal's UI shows it."""
     cost_usd: float | None = None
     """Of its billing record; of a live deployment so far."""
     estimated_cost_usd: float | None = None
@@ -179,6 +184,18 @@ class JobCounts(Model):
     by_pending_code: dict[str, int] = Field(default_factory=dict)
     by_error_code: dict[str, int] = Field(default_factory=dict)
     ended_after: datetime | None = None
+
+
+class JobMetrics(Model):
+    """What a job reported over time."""
+
+    shown: ClassVar[tuple[str, ...]] = ("job_id", "attempt")
+
+    job_id: str
+    attempt: int = 1
+    at: list[datetime] = Field(default_factory=list)
+    series: dict[str, list[float | None]] = Field(default_factory=dict)
+    """By name, a value for each of `at`; None where it was not reported."""
 
 
 class ThroughputBucket(Model):
