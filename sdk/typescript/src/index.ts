@@ -28,6 +28,7 @@ export {
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
+export type { LogPart, LogRange } from "./log-range.ts";
 export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";
@@ -40,7 +41,12 @@ export type {
   PipelineSubmission,
   PipelineWaitOptions,
 } from "./resources/pipelines.ts";
-export type { BootstrapPlan, Machine, RegisteredWorker } from "./resources/workers.ts";
+export type {
+  BootstrapPlan,
+  Machine,
+  RegisteredWorker,
+  WorkerFilters,
+} from "./resources/workers.ts";
 export type {
   ApiKey,
   Artifact,
@@ -53,6 +59,7 @@ export type {
   Deployment,
   DeploymentDetail,
   Estimate,
+  Fleet,
   Identity,
   JobCounts,
   JobThroughput,
@@ -72,6 +79,7 @@ export type {
   User,
   Worker,
   WorkerDetail,
+  WorkerSamples,
 } from "./schema.ts";
 export type { ForgeOptions } from "./settings.ts";
 export type { ServerSentEvent } from "./sse.ts";
@@ -84,6 +92,7 @@ export type {
   SubmissionParams,
   TrainParams,
 } from "./submission.ts";
+export type { TenantEvent, TenantEventOptions } from "./tenant-events.ts";
 export type { DatasetSource } from "./upload.ts";
 export type { FileCheck, ManifestFile, OnCheck, Verification } from "./verification.ts";
 export { VERSION } from "./version.ts";

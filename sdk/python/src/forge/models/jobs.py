@@ -104,6 +104,11 @@ class BaseJob(Model):
     retried_from: str | None = None
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
+    cancelled_by: str | None = None
+    """The name of the key that asked for it."""
+    workflow_id: str | None = None
+    workflow_url: str | None = None
+    """Where Temporal's UI shows it."""
     cost_usd: float | None = None
     """Of its billing record; of a live deployment so far."""
     estimated_cost_usd: float | None = None
@@ -138,6 +143,35 @@ class Attempt(Model):
     error: str | None = None
     usage: dict[str, Any] | None = None
     gpu_hours_measured: float | None = None
+
+
+class TenantEvent(Model):
+    """Something that changed."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "event",
+        "job_id",
+        "pipeline_id",
+        "deployment_id",
+        "worker_id",
+        "status",
+        "at",
+    )
+
+    event: str
+    """`job`, `pipeline`, `deployment`, `worker`, or `ready`: from here on events arrive."""
+    resumed: bool | None = None
+    """Of `ready`: False where some events may have been missed."""
+    job_id: str | None = None
+    pipeline_id: str | None = None
+    deployment_id: str | None = None
+    worker_id: str | None = None
+    status: str | None = None
+    """As the API names it."""
+    job_type: str | None = None
+    attempts: int | None = None
+    error_code: str | None = None
+    at: datetime | None = None
 
 
 class JobCounts(Model):
