@@ -1,7 +1,7 @@
-import { Briefcase, type LucideIcon } from "lucide-react";
+import { Briefcase, type LucideIcon, Rocket, Workflow } from "lucide-react";
 
 export interface NavPage {
-  to: "/jobs";
+  to: "/jobs" | "/pipelines" | "/deployments";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -9,4 +9,8 @@ export interface NavPage {
 }
 
 /** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
-export const NAV: readonly NavPage[] = [{ to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" }];
+export const NAV: readonly NavPage[] = [
+  { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
+  { to: "/pipelines", title: "Pipelines", icon: Workflow, key: "p" },
+  { to: "/deployments", title: "Deployments", icon: Rocket, key: "d" },
+];

@@ -6,6 +6,12 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
+import {
+  readNewPipelineSearch,
+  readPipelineSearch,
+  readPipelinesSearch,
+} from "../pipelines/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
 import { Shell } from "./shell";
@@ -34,9 +40,56 @@ const job = createRoute({
   component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
 });
 
+const pipelines = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines",
+  validateSearch: readPipelinesSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipelines-page"), "PipelinesPage"),
+});
+
+const newPipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/new",
+  validateSearch: readNewPipelineSearch,
+  component: lazyRouteComponent(
+    () => import("../pipelines/new/new-pipeline-page"),
+    "NewPipelinePage",
+  ),
+});
+
+const pipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/$pipelineId",
+  validateSearch: readPipelineSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipeline-page"), "PipelinePage"),
+});
+
+const deployments = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments",
+  validateSearch: readDeploymentsSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployments-page"), "DeploymentsPage"),
+});
+
+const deployment = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments/$deploymentId",
+  validateSearch: readDeploymentSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployment-page"), "DeploymentPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
-  routeTree: root.addChildren([index, jobs, job]),
+  routeTree: root.addChildren([
+    index,
+    jobs,
+    job,
+    pipelines,
+    newPipeline,
+    pipeline,
+    deployments,
+    deployment,
+  ]),
   basepath: "/ui",
   parseSearch,
   stringifySearch,

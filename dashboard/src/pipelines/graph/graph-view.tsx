@@ -1,0 +1,93 @@
+import "@xyflow/react/dist/base.css";
+import { Controls, type Edge, ReactFlow } from "@xyflow/react";
+import { useMemo } from "react";
+import { SkeletonLines } from "../../ui/skeleton";
+import { criticalPath, spansOf } from "../critical-path";
+import type { PipelineViewProps } from "../pipeline-view";
+import styles from "./graph-view.module.css";
+import { type Layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
+import { StepNode, type StepNodeType } from "./step-node";
+import { useIsNarrow } from "./use-is-narrow";
+import { useLayout } from "./use-layout";
+
+const NODE_TYPES = { step: StepNode };
+const MIN_HEIGHT = 120;
+const MAX_HEIGHT = 520;
+/** Of a graph in a narrow window, which is read from top to bottom. */
+const MAX_HEIGHT_NARROW = 640;
+const PADDING = 24;
+
+/** The steps and what they need of each other. A step is chosen by a click or by Enter. */
+export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
+  const isNarrow = useIsNarrow();
+  const direction = isNarrow ? "TB" : "LR";
+  const { steps } = pipeline;
+  const names = steps.map(({ name }) => name);
+  const links = steps.flatMap(({ name, needs }) =>
+    needs.map((need): [string, string] => [need, name]),
+  );
+  const layout = useLayout({ names, edges: links, direction });
+  // Those that have ended, run and are expected, as things stand now.
+  const critical = useMemo(() => criticalPath(spansOf(steps, Date.now())), [steps]);
+  if (layout?.positions.length !== steps.length) return <SkeletonLines count={4} />;
+  const nodes = steps.map(
+    (step, at): StepNodeType => ({
+      id: step.name,
+      type: "step",
+      position: layout.positions[at] ?? { x: 0, y: 0 },
+      width: NODE_WIDTH,
+      height: NODE_HEIGHT,
+      focusable: false,
+      data: {
+        step,
+        isChosen: step.name === chosen,
+        isCritical: critical.has(step.name),
+        direction,
+        onChoose,
+      },
+    }),
+  );
+  const edges = links.map(
+    ([source, target]): Edge => ({
+      id: `${source} ${target}`,
+      source,
+      target,
+      focusable: false,
+      className:
+        (critical.has(source) && critical.has(target) ? styles.critical : styles.edge) ?? "",
+    }),
+  );
+  const height = heightOf(layout, isNarrow);
+  return (
+    <div className={styles.graph} style={{ height }}>
+      <ReactFlow
+        // Another layout is fitted into view again.
+        key={`${direction} ${layout.width} ${layout.height}`}
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        fitView
+        fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
+        minZoom={0.05}
+        maxZoom={1.5}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        elementsSelectable={false}
+        zoomOnScroll={false}
+        zoomOnDoubleClick={false}
+        preventScrolling={false}
+        panOnDrag={!isNarrow}
+        onlyRenderVisibleElements={steps.length > 60}
+        aria-label="Graph of the steps"
+      >
+        {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
+      </ReactFlow>
+    </div>
+  );
+}
+
+const heightOf = ({ height }: Layout, isNarrow: boolean): number =>
+  Math.min(
+    Math.max(height + 2 * PADDING, MIN_HEIGHT),
+    isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT,
+  );

@@ -1,0 +1,98 @@
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { Plus } from "lucide-react";
+import { Button, buttonClass } from "../ui/button";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { useHotkeys } from "../ui/hotkeys";
+import { Page } from "../ui/page";
+import { Table } from "../ui/table";
+import { PIPELINE_COLUMNS } from "./pipeline-columns";
+import { PipelineFilters } from "./pipeline-filters";
+import styles from "./pipelines-page.module.css";
+import { usePipelineList } from "./use-pipeline-list";
+
+const route = getRouteApi("/pipelines");
+const FIRST_PIPELINE = [
+  "forge pipelines run --template synthetic --skip audit --skip distill --skip deploy",
+  "--set generate.domain=sums --set generate.num_samples=400 --set train.model=builtin:tiny --wait",
+].join(" \
+  ");
+
+export function PipelinesPage() {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const list = usePipelineList(search);
+  const isFiltered = Object.keys(search).length > 0;
+  useHotkeys([
+    { keys: "n", what: "New pipeline", run: () => void navigate({ to: "/pipelines/new" }) },
+  ]);
+  return (
+    <Page
+      title="Pipelines"
+      actions={
+        <Link to="/pipelines/new" className={buttonClass("primary")}>
+          <Plus size={14} />
+          New pipeline
+        </Link>
+      }
+    >
+      <div className={styles.tools}>
+        <PipelineFilters
+          search={search}
+          onChange={(next) => navigate({ to: "/pipelines", search: next, replace: true })}
+        />
+        {list.newCount > 0 && (
+          <Button size="small" kind="primary" onClick={list.showNew}>
+            {list.newCount} new
+          </Button>
+        )}
+      </div>
+      {list.error !== null && (
+        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
+      )}
+      {(list.rows !== undefined || list.error === null) && (
+        <Table
+          label="Pipelines"
+          columns={PIPELINE_COLUMNS}
+          rows={list.rows}
+          rowId={({ pipeline_id }) => pipeline_id}
+          onOpen={({ pipeline_id }) =>
+            navigate({ to: "/pipelines/$pipelineId", params: { pipelineId: pipeline_id } })
+          }
+          empty={isFiltered ? <NothingMatches /> : <NoPipelines />}
+        />
+      )}
+      {list.hasMore && (
+        <Button className={styles.more} busy={list.isLoadingMore} onClick={list.loadMore}>
+          {list.isLoadingMore ? "Loading …" : "Load older pipelines"}
+        </Button>
+      )}
+    </Page>
+  );
+}
+
+const NothingMatches = () => (
+  <Empty
+    title="No pipeline matches these filters."
+    action={
+      <Link to="/pipelines" search={{}}>
+        Clear all filters
+      </Link>
+    }
+  />
+);
+
+const NoPipelines = () => (
+  <Empty
+    title="Pipelines that you submit appear here."
+    command={FIRST_PIPELINE}
+    action={
+      <Link to="/pipelines/new" className={buttonClass()}>
+        Fill in a form instead
+      </Link>
+    }
+  >
+    A pipeline runs jobs in order: generate, train, evaluate, deploy. Submit the first one with the
+    command forge:
+  </Empty>
+);
