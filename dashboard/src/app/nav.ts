@@ -1,7 +1,7 @@
-import { Briefcase, type LucideIcon, Rocket, Workflow } from "lucide-react";
+import { Briefcase, type LucideIcon, Rocket, Server, Workflow } from "lucide-react";
 
 export interface NavPage {
-  to: "/jobs" | "/pipelines" | "/deployments";
+  to: "/jobs" | "/pipelines" | "/workers" | "/deployments";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -12,5 +12,6 @@ export interface NavPage {
 export const NAV: readonly NavPage[] = [
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
   { to: "/pipelines", title: "Pipelines", icon: Workflow, key: "p" },
+  { to: "/workers", title: "Workers", icon: Server, key: "w" },
   { to: "/deployments", title: "Deployments", icon: Rocket, key: "d" },
 ];

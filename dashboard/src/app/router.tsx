@@ -12,6 +12,7 @@ import {
   readPipelineSearch,
   readPipelinesSearch,
 } from "../pipelines/search";
+import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
 import { Shell } from "./shell";
@@ -78,6 +79,25 @@ const deployment = createRoute({
   component: lazyRouteComponent(() => import("../deployments/deployment-page"), "DeploymentPage"),
 });
 
+const workers = createRoute({
+  getParentRoute: () => root,
+  path: "/workers",
+  validateSearch: readWorkersSearch,
+  component: lazyRouteComponent(() => import("../workers/workers-page"), "WorkersPage"),
+});
+
+const worker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/$workerId",
+  component: lazyRouteComponent(() => import("../workers/worker-page"), "WorkerPage"),
+});
+
+const addWorker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/add/ssh",
+  component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -89,6 +109,9 @@ export const router = createRouter({
     pipeline,
     deployments,
     deployment,
+    workers,
+    worker,
+    addWorker,
   ]),
   basepath: "/ui",
   parseSearch,

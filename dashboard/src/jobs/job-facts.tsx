@@ -14,7 +14,14 @@ export function JobFacts({ job }: { job: JobData }) {
         { name: "Status", value: <JobStatus job={job} /> },
         job.raw_status === "running" &&
           job.progress !== null && { name: "Progress", value: formatPercent(job.progress) },
-        job.worker_id !== null && { name: "Worker", value: job.worker_id },
+        job.worker_id !== null && {
+          name: "Worker",
+          value: (
+            <Link to="/workers/$workerId" params={{ workerId: job.worker_id }}>
+              {job.worker_id}
+            </Link>
+          ),
+        },
         { name: "Submitted", value: <Time at={job.created_at} /> },
         { name: "Started", value: <Time at={job.started_at} /> },
         { name: "Ended", value: <Time at={job.completed_at} /> },

@@ -1,8 +1,8 @@
-import { ChevronDown, X } from "lucide-react";
+import { X } from "lucide-react";
 import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
+import { ChoiceFilter } from "../ui/choice-filter";
 import { Input } from "../ui/field";
-import { Menu, MenuToggle } from "../ui/menu";
 import { StatusMark } from "../ui/status-mark";
 import styles from "./job-filters.module.css";
 import { statusMark, statusName } from "./job-state";
@@ -19,18 +19,18 @@ export function JobFilters({ search, onChange }: Props) {
   return (
     <div className={styles.filters}>
       <TagFilter onAdd={(tag) => set({ tag: [...new Set([...(search.tag ?? []), tag])] })} />
-      <Choice
+      <ChoiceFilter
         title="Status"
         chosen={search.status ?? []}
         options={JOB_STATUSES}
         onChange={(status) => set({ status })}
         show={(status) => (
-          <span className={styles.status}>
+          <>
             <StatusMark mark={statusMark(status)} /> {statusName(status)}
-          </span>
+          </>
         )}
       />
-      <Choice
+      <ChoiceFilter
         title="Type"
         chosen={search.job_type ?? []}
         options={JOB_TYPES}
@@ -60,45 +60,6 @@ export function JobFilters({ search, onChange }: Props) {
         </Button>
       )}
     </div>
-  );
-}
-
-function Choice<T extends string>({
-  title,
-  chosen,
-  options,
-  onChange,
-  show,
-}: {
-  title: string;
-  chosen: readonly T[];
-  options: readonly T[];
-  onChange: (chosen: T[]) => void;
-  show: (option: T) => React.ReactNode;
-}) {
-  const toggle = (option: T, isChosen: boolean): void =>
-    onChange(options.filter((each) => (each === option ? isChosen : chosen.includes(each))));
-  return (
-    <Menu
-      align="start"
-      trigger={
-        <Button aria-label={`${title}: ${chosen.join(", ") || "all"}`}>
-          {title}
-          {chosen.length > 0 && <span className={styles.count}>{chosen.length}</span>}
-          <ChevronDown size={14} />
-        </Button>
-      }
-    >
-      {options.map((option) => (
-        <MenuToggle
-          key={option}
-          checked={chosen.includes(option)}
-          onChange={(isChosen) => toggle(option, isChosen)}
-        >
-          {show(option)}
-        </MenuToggle>
-      ))}
-    </Menu>
   );
 }
 
