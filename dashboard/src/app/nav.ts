@@ -1,7 +1,7 @@
-import { Briefcase, type LucideIcon, Rocket, Server, Workflow } from "lucide-react";
+import { Box, Briefcase, House, type LucideIcon, Rocket, Server, Workflow } from "lucide-react";
 
 export interface NavPage {
-  to: "/jobs" | "/pipelines" | "/workers" | "/deployments";
+  to: "/" | "/jobs" | "/pipelines" | "/workers" | "/artifacts" | "/deployments";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -10,8 +10,10 @@ export interface NavPage {
 
 /** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
 export const NAV: readonly NavPage[] = [
+  { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
   { to: "/pipelines", title: "Pipelines", icon: Workflow, key: "p" },
   { to: "/workers", title: "Workers", icon: Server, key: "w" },
+  { to: "/artifacts", title: "Artifacts", icon: Box, key: "a" },
   { to: "/deployments", title: "Deployments", icon: Rocket, key: "d" },
 ];

@@ -3,8 +3,8 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
 } from "@tanstack/react-router";
+import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
 import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
 import {
@@ -19,12 +19,10 @@ import { Shell } from "./shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-const index = createRoute({
+const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/jobs", replace: true });
-  },
+  component: lazyRouteComponent(() => import("../overview/overview-page"), "OverviewPage"),
 });
 
 const jobs = createRoute({
@@ -98,20 +96,36 @@ const addWorker = createRoute({
   component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
 });
 
+const artifacts = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts",
+  validateSearch: readArtifactsSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
+});
+
+const artifact = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts/$artifactId",
+  validateSearch: readArtifactSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
-    index,
+    overview,
     jobs,
     job,
+    workers,
+    worker,
+    addWorker,
+    artifacts,
+    artifact,
     pipelines,
     newPipeline,
     pipeline,
     deployments,
     deployment,
-    workers,
-    worker,
-    addWorker,
   ]),
   basepath: "/ui",
   parseSearch,

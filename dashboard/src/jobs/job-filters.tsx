@@ -1,9 +1,9 @@
 import { X } from "lucide-react";
-import { type FormEvent, useState } from "react";
 import { Button } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Input } from "../ui/field";
 import { StatusMark } from "../ui/status-mark";
+import { TextFilter } from "../ui/text-filter";
 import styles from "./job-filters.module.css";
 import { statusMark, statusName } from "./job-state";
 import { JOB_STATUSES, JOB_TYPES, type JobsSearch } from "./search";
@@ -18,7 +18,11 @@ export function JobFilters({ search, onChange }: Props) {
   const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
   return (
     <div className={styles.filters}>
-      <TagFilter onAdd={(tag) => set({ tag: [...new Set([...(search.tag ?? []), tag])] })} />
+      <TextFilter
+        label="Filter by id, tag or notes"
+        value={search.q ?? ""}
+        onChange={(q) => set({ q })}
+      />
       <ChoiceFilter
         title="Status"
         chosen={search.status ?? []}
@@ -63,28 +67,6 @@ export function JobFilters({ search, onChange }: Props) {
   );
 }
 
-function TagFilter({ onAdd }: { onAdd: (tag: string) => void }) {
-  const [text, setText] = useState("");
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (text.trim() === "") return;
-    onAdd(text.trim());
-    setText("");
-  };
-  return (
-    <form onSubmit={submit} className={styles.tag}>
-      <Input
-        data-filter
-        aria-label="Filter by tag"
-        placeholder="Filter by tag"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
-      />
-    </form>
-  );
-}
-
 function Chips({
   search,
   set,
@@ -96,6 +78,10 @@ function Chips({
     ...(search.tag ?? []).map((tag) => ({
       text: `tag: ${tag}`,
       remove: () => set({ tag: search.tag?.filter((each) => each !== tag) ?? [] }),
+    })),
+    ...(search.error_code ?? []).map((code) => ({
+      text: `error: ${code}`,
+      remove: () => set({ error_code: search.error_code?.filter((each) => each !== code) ?? [] }),
     })),
     ...(["worker_id", "pipeline_id"] as const)
       .filter((name) => search[name])

@@ -1,6 +1,7 @@
 import type { WorkerDetail } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
+import { CircleCheck } from "lucide-react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
 import { useList } from "../api/use-list";
@@ -66,7 +67,7 @@ function Loaded({ worker }: { worker: WorkerDetail }) {
   const { tone, why, next } = explainWorker(worker);
   return (
     <>
-      <Notice tone={tone}>
+      <Notice tone={tone} icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}>
         <strong>{why}</strong> <span className={styles.next}>{next}</span>
       </Notice>
       <Facts worker={worker} />

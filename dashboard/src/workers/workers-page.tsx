@@ -1,9 +1,6 @@
 import type { Worker } from "@forge/sdk";
-import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
-import { useForge } from "../api/context";
-import { POLL_MS } from "../api/queries";
 import { given } from "../app/search-params";
 import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
@@ -16,22 +13,11 @@ import { Table } from "../ui/table";
 import { TextFilter } from "../ui/text-filter";
 import { Toolbar } from "../ui/toolbar";
 import { WORKER_STATUSES, type WorkersSearch } from "./search";
+import { MAX_WORKERS, useWorkers } from "./use-workers";
 import { WORKER_COLUMNS } from "./worker-columns";
 import { byTrouble, workerMark, workerStateName } from "./worker-state";
 
 const route = getRouteApi("/workers");
-/** As many as a fleet has; beyond, the list says that it is cut. */
-const MAX_WORKERS = 2_000;
-
-export function useWorkers() {
-  const forge = useForge();
-  return useQuery({
-    queryKey: ["workers", "all"],
-    queryFn: ({ signal }) => forge.workers.list({ limit: MAX_WORKERS }, { signal }).toArray(),
-    refetchInterval: POLL_MS,
-  });
-}
-
 export function WorkersPage() {
   const search = route.useSearch();
   const navigate = useNavigate();

@@ -1,22 +1,22 @@
 import { Graph, layout } from "@dagrejs/dagre";
-import { type LayoutAnswer, type LayoutRequest, NODE_HEIGHT, NODE_WIDTH } from "./layout";
+import type { LayoutAnswer, LayoutRequest } from "./layout";
 
 const page = globalThis as unknown as {
   onmessage: (event: MessageEvent<LayoutRequest>) => void;
   postMessage(message: LayoutAnswer): void;
 };
 
-page.onmessage = ({ data: { id, names, edges, direction } }) => {
+page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   const graph = new Graph();
-  // The default ranker takes seconds for 500 steps.
+  // The default ranker takes seconds for 500 nodes.
   graph.setGraph({ rankdir: direction, ranker: "longest-path", nodesep: 18, ranksep: 48 });
   graph.setDefaultEdgeLabel(() => ({}));
-  for (const name of names) graph.setNode(name, { width: NODE_WIDTH, height: NODE_HEIGHT });
+  for (const name of names) graph.setNode(name, { ...size });
   for (const [from, to] of edges) graph.setEdge(from, to);
   layout(graph);
   const positions = names.map((name) => {
     const { x, y } = graph.node(name) as { x: number; y: number };
-    return { x: x - NODE_WIDTH / 2, y: y - NODE_HEIGHT / 2 };
+    return { x: x - size.width / 2, y: y - size.height / 2 };
   });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
   page.postMessage({ id, layout: { positions, width, height } });

@@ -1,14 +1,16 @@
-/** What the page and the layout's worker say to each other. */
+/** What a page and the layout's worker say to each other. */
 export interface LayoutRequest {
   id: number;
   names: string[];
   edges: [from: string, to: string][];
   /** "TB" for narrow windows. */
   direction: "LR" | "TB";
+  /** Of every node, in px. */
+  size: { width: number; height: number };
 }
 
 export interface Layout {
-  /** Left upper corners, by the order of the names. */
+  /** Upper left corners, in the order of the names. */
   positions: { x: number; y: number }[];
   width: number;
   height: number;
@@ -18,6 +20,3 @@ export interface LayoutAnswer {
   id: number;
   layout: Layout;
 }
-
-export const NODE_WIDTH = 184;
-export const NODE_HEIGHT = 62;
