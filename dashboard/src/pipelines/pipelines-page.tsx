@@ -1,14 +1,16 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
+import { given } from "../app/search-params";
 import { Button, buttonClass } from "../ui/button";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { useHotkeys } from "../ui/hotkeys";
+import { LoadMore } from "../ui/load-more";
 import { Page } from "../ui/page";
 import { Table } from "../ui/table";
+import { Toolbar } from "../ui/toolbar";
 import { PIPELINE_COLUMNS } from "./pipeline-columns";
 import { PipelineFilters } from "./pipeline-filters";
-import styles from "./pipelines-page.module.css";
 import { usePipelineList } from "./use-pipeline-list";
 
 const route = getRouteApi("/pipelines");
@@ -36,17 +38,20 @@ export function PipelinesPage() {
         </Link>
       }
     >
-      <div className={styles.tools}>
+      <Toolbar
+        end={
+          list.newCount > 0 && (
+            <Button kind="primary" onClick={list.showNew}>
+              {list.newCount} new
+            </Button>
+          )
+        }
+      >
         <PipelineFilters
           search={search}
-          onChange={(next) => navigate({ to: "/pipelines", search: next, replace: true })}
+          onChange={(next) => navigate({ to: "/pipelines", search: given(next), replace: true })}
         />
-        {list.newCount > 0 && (
-          <Button size="small" kind="primary" onClick={list.showNew}>
-            {list.newCount} new
-          </Button>
-        )}
-      </div>
+      </Toolbar>
       {list.error !== null && (
         <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
       )}
@@ -62,11 +67,7 @@ export function PipelinesPage() {
           empty={isFiltered ? <NothingMatches /> : <NoPipelines />}
         />
       )}
-      {list.hasMore && (
-        <Button className={styles.more} busy={list.isLoadingMore} onClick={list.loadMore}>
-          {list.isLoadingMore ? "Loading …" : "Load older pipelines"}
-        </Button>
-      )}
+      <LoadMore list={list} what="older pipelines" />
     </Page>
   );
 }

@@ -1,16 +1,18 @@
 import "@xyflow/react/dist/base.css";
 import { Controls, type Edge, ReactFlow } from "@xyflow/react";
 import { useMemo } from "react";
+import type { Layout } from "../../ui/graph/layout";
+import { useIsNarrow } from "../../ui/graph/use-is-narrow";
+import { useLayout } from "../../ui/graph/use-layout";
 import { SkeletonLines } from "../../ui/skeleton";
 import { criticalPath, spansOf } from "../critical-path";
 import type { PipelineViewProps } from "../pipeline-view";
 import styles from "./graph-view.module.css";
-import { type Layout, NODE_HEIGHT, NODE_WIDTH } from "./layout";
 import { StepNode, type StepNodeType } from "./step-node";
-import { useIsNarrow } from "./use-is-narrow";
-import { useLayout } from "./use-layout";
 
 const NODE_TYPES = { step: StepNode };
+/** As step-node.module.css has it. */
+const SIZE = { width: 184, height: 62 };
 const MIN_HEIGHT = 120;
 const MAX_HEIGHT = 520;
 /** Of a graph in a narrow window, which is read from top to bottom. */
@@ -26,7 +28,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const links = steps.flatMap(({ name, needs }) =>
     needs.map((need): [string, string] => [need, name]),
   );
-  const layout = useLayout({ names, edges: links, direction });
+  const layout = useLayout({ names, edges: links, direction, size: SIZE });
   // Those that have ended, run and are expected, as things stand now.
   const critical = useMemo(() => criticalPath(spansOf(steps, Date.now())), [steps]);
   if (layout?.positions.length !== steps.length) return <SkeletonLines count={4} />;
@@ -35,8 +37,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
       id: step.name,
       type: "step",
       position: layout.positions[at] ?? { x: 0, y: 0 },
-      width: NODE_WIDTH,
-      height: NODE_HEIGHT,
+      ...SIZE,
       focusable: false,
       data: {
         step,
