@@ -95,7 +95,7 @@ export async function registerBySsh(
         hostKey: given.ssh_host_key ?? null,
         provider: given.provider ?? null,
         metadata: given.metadata ?? null,
-        keyId: principal.keyId,
+        keyId: principal.ownerKeyId,
       });
       if (!inserted) {
         throw new Conflict("worker_id_taken", `there is a worker "${workerId}"`, "worker_id");

@@ -14,6 +14,7 @@ import type { Principal } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
 import { requireArtifact } from "./find-artifact";
 import { artifactSchema, presentArtifact } from "./present-artifact";
+import { searchQuery } from "./search-query";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
 
@@ -24,6 +25,7 @@ const artifactsQuery = z.strictObject({
   job_id: z.string().min(1).max(128).optional().describe("what this job left behind"),
   source: z.string().min(1).max(128).optional().describe("what was made from this artifact"),
   name: z.string().min(1).max(256).optional().describe("of an uploaded dataset"),
+  ...searchQuery("the beginning of an artifact's id, or a part of its name"),
   created_after: givenTime.optional(),
   created_before: givenTime.optional(),
   deleted: z.enum(["true", "false"]).default("false").describe("true: deleted ones too"),
@@ -55,6 +57,7 @@ export function artifactRoutes(ctx: Context): Route[] {
           jobId: query.job_id,
           source: query.source,
           name: query.name,
+          text: query.q,
           createdAfter: query.created_after,
           createdBefore: query.created_before,
           deleted: query.deleted === "true",

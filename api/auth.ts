@@ -42,35 +42,17 @@ const newKeyBody = z.strictObject({
     ),
 });
 
+const sessionsQuery = {
+  sessions: z
+    .enum(["true", "false"])
+    .default("false")
+    .describe("true: sessions, which keys were exchanged for, in place of keys"),
+};
+
 type NewKeyBody = z.output<typeof newKeyBody>;
 
 export function authRoutes(ctx: Context): Route[] {
   return [
-    route({
-      method: "GET",
-      paths: ["/api/auth/ping"],
-      scope: "worker",
-      operationId: "ping",
-      tag: "Keys",
-      summary: "Whose key this is",
-      answers: {
-        200: {
-          description: "the key is good",
-          schema: z.object({
-            ok: z.literal(true),
-            user_id: z.string(),
-            key_id: z.string(),
-            scope: z.enum(SCOPES),
-          }),
-        },
-      },
-      handle: async ({ principal }) => ({
-        ok: true,
-        user_id: principal.userId,
-        key_id: principal.keyId,
-        scope: principal.scope,
-      }),
-    }),
     route({
       method: "POST",
       paths: ["/api/auth/api-keys"],
@@ -79,7 +61,8 @@ export function authRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Create a key",
       description:
-        "The key's text is in this answer and never again: a repeat by Idempotency-Key has `key` null.",
+        "The key's text is in this answer and never again: a repeat by Idempotency-Key has `key` null. " +
+        "A key that a session makes belongs to the session's own key, and stays when the session ends.",
       headers: idempotencyHeader,
       body: {
         schema: newKeyBody,
@@ -101,7 +84,7 @@ export function authRoutes(ctx: Context): Route[] {
           replay: withoutSecret,
           create: async (db) => {
             await requireRoomForKey(db, ctx.config.limits.caps, principal.userId);
-            const expiry = await findExpiry(db, principal.keyId);
+            const expiry = await findExpiry(db, principal.ownerKeyId);
             // Revoked since its request began.
             if (expiry === undefined) throw invalidKey();
             requireNoLater(body.expires_at, expiry);
@@ -111,7 +94,7 @@ export function authRoutes(ctx: Context): Route[] {
               name: body.name,
               expiresAt: body.expires_at ?? null,
               madeByAdmin: principal.scope === "admin",
-              madeByKeyId: principal.keyId,
+              madeByKeyId: principal.ownerKeyId,
               workers: body.workers ?? null,
               servingHosts: body.serving_hosts,
             });
@@ -142,11 +125,17 @@ export function authRoutes(ctx: Context): Route[] {
       operationId: "listApiKeys",
       tag: "Keys",
       summary: "List the caller's keys, newest first",
-      query: z.strictObject({ ...pageQuery, ...tenantQuery }),
+      description: "Revoked and expired ones too. Sessions only with `sessions=true`.",
+      query: z.strictObject({ ...pageQuery, ...tenantQuery, ...sessionsQuery }),
       answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const rows = await listKeys(ctx.pool, tenantOf(principal, query.user_id), page);
+        const rows = await listKeys(
+          ctx.pool,
+          tenantOf(principal, query.user_id),
+          query.sessions === "true",
+          page,
+        );
         return presentPage("api_keys", rows, page, (key) => key.key_id, presentKey);
       },
     }),

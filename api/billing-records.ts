@@ -1,12 +1,15 @@
 import { z } from "zod";
+import { monthBounds } from "../core/billing/month";
 import type { RateCard } from "../core/billing/rate-card";
 import { NotFound } from "../core/errors";
+import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
 import { findBillingRecord, listBillingRecords } from "../infra/database/billing-records";
 import { findRateCard } from "../infra/database/rate-cards";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
+import { periodQuery } from "./period";
 import { numbers, presentRecord, recordSchema } from "./present-bill";
 import { tenantFilter, tenantOf, tenantQuery } from "./tenant-filter";
 
@@ -32,6 +35,22 @@ const ratesSchema = z
   })
   .meta({ id: "Rates" });
 
+const recordsQuery = z.strictObject({
+  ...pageQuery,
+  period: periodQuery.period.describe("YYYY-MM, UTC: records that were written in this month"),
+  job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
+  sort: z
+    .enum(["time", "cost"])
+    .default("time")
+    .describe("`cost`: dearest first, live deployments last: what they have come to is not stored"),
+  ...tenantQuery,
+});
+
+function spanOf(period: string): { createdFrom: string; createdBefore: string } {
+  const { start, end } = monthBounds(period, `${period}-01T00:00:00Z`);
+  return { createdFrom: start.toISOString(), createdBefore: end.toISOString() };
+}
+
 export function billingRecordRoutes(ctx: Context): Route[] {
   return [
     route({
@@ -40,15 +59,20 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "listBillingRecords",
       tag: "Billing",
-      summary: "List billing records, newest first",
-      query: z.strictObject({ ...pageQuery, ...tenantQuery }),
+      summary: "List billing records, newest or dearest first",
+      query: recordsQuery,
       answers: {
         200: { description: "a page of records", schema: listOf("records", recordSchema) },
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
         const viewer = tenantFilter(principal, query.user_id);
-        const rows = await listBillingRecords(ctx.pool, viewer, page);
+        const filter = {
+          jobTypes: query.job_type,
+          ...(query.period === undefined ? {} : spanOf(query.period)),
+        };
+        const byCost = query.sort === "cost";
+        const rows = await listBillingRecords(ctx.pool, viewer, filter, byCost, page);
         return presentPage("records", rows, page, (row) => row.job_id, presentRecord);
       },
     }),

@@ -42,7 +42,7 @@ export function bootstrapRoute(ctx: Context): Route {
       const run = await transaction(ctx.pool, async (db) => {
         const begun = await requestBootstrap(db, workerId, {
           hostKey: body.ssh_host_key ?? null,
-          keyId: principal.keyId,
+          keyId: principal.ownerKeyId,
         });
         if (begun !== undefined) {
           const after = { ssh_host_key: body.ssh_host_key ?? null };

@@ -7,6 +7,7 @@ import { artifactRoutes } from "./artifacts";
 import { auditRoute } from "./audit";
 import { authRoutes } from "./auth";
 import { billingBudgetRoutes } from "./billing-budget";
+import { billingDailyRoute } from "./billing-daily";
 import { billingEstimateRoute } from "./billing-estimate";
 import { billingExportRoute } from "./billing-export";
 import { billingRecordRoutes } from "./billing-records";
@@ -16,18 +17,22 @@ import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
+import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
 import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
+import { jobThroughputRoute } from "./job-throughput";
 import { JobWatch } from "./job-watch";
 import { jobRoutes } from "./jobs";
 import { limitsRoute } from "./limits";
 import { lineageRoute } from "./lineage";
 import { paymentCustomerRoute } from "./payment-customer";
+import { pingRoute } from "./ping";
 import { pipelineSubmissionRoute } from "./pipeline-submissions";
 import { pipelineRoutes } from "./pipelines";
 import { rateCardRoutes } from "./rate-cards";
+import { sessionRoute } from "./sessions";
 import { storageRoutes } from "./storage";
 import { userRoutes } from "./users";
 import { workerRoutes } from "./workers";
@@ -45,6 +50,8 @@ export function createApi(ctx: Context): Api {
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
+      jobCountsRoute(ctx, presenter),
+      jobThroughputRoute(ctx),
       ...jobRoutes(ctx, presenter),
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
@@ -60,12 +67,15 @@ export function createApi(ctx: Context): Api {
       ...deploymentRoutes(ctx),
       ...deploymentProxyRoutes(ctx),
       billingSummaryRoute(ctx),
+      billingDailyRoute(ctx),
       ...billingRecordRoutes(ctx),
       billingEstimateRoute(ctx),
       billingExportRoute(ctx),
       ...billingBudgetRoutes(ctx),
       ...rateCardRoutes(ctx),
       auditRoute(ctx),
+      pingRoute(ctx),
+      sessionRoute(ctx),
       ...authRoutes(ctx),
       limitsRoute(ctx),
       ...userRoutes(ctx),

@@ -15,6 +15,7 @@ import { waitsForWorker } from "../core/states";
 import type { Context } from "../infra/context";
 import type { JobRow } from "../infra/database/jobs";
 import { listQueued, readFleet, readQueue } from "../infra/database/queue-view";
+import { JobCosts } from "./job-costs";
 import { type Job, presentJob } from "./present-job";
 
 /** Fleet and queue are read anew after so long: later, in these bounds, where a large fleet takes time to explain. */
@@ -30,22 +31,27 @@ interface View {
   outlooks: Map<string, Outlook>;
 }
 
-/** Shows jobs as the API does: with the reason why one waits, where it does. */
+/** Shows jobs as the API does: with the reason why one waits, where it does, and their costs. */
 export class JobPresenter {
   private view: Promise<View> | undefined;
   private readMs = 0;
   /** On explaining by this view. */
   private spentMs = 0;
 
-  constructor(private readonly ctx: Context) {}
+  private readonly costs: JobCosts;
+
+  constructor(private readonly ctx: Context) {
+    this.costs = new JobCosts(ctx);
+  }
 
   async presentOne(row: JobRow): Promise<Job> {
-    return presentJob(row, (await this.reasonsOf([row])).get(row.job_id));
+    return (await this.present([row]))(row);
   }
 
   async present<Row extends JobRow>(rows: Row[]): Promise<(row: Row) => Job> {
     const reasons = await this.reasonsOf(rows);
-    return (row) => presentJob(row, reasons.get(row.job_id));
+    const costs = await this.costs.of(rows);
+    return (row) => presentJob(row, reasons.get(row.job_id), costs.get(row.job_id));
   }
 
   private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {
@@ -55,11 +61,31 @@ export class JobPresenter {
     const queued = new Map(
       (await listQueued(this.ctx.pool, ids)).map((row) => [row.job_id, row.queued_at]),
     );
+    const reasons = new Map(
+      waiting
+        .filter(({ job_id: id }) => !queued.has(id))
+        .map((job) => [job.job_id, betweenAttempts(job.attempts)] as const),
+    );
+    const inQueue = waiting.flatMap((job) => {
+      const queuedAt = queued.get(job.job_id);
+      return queuedAt === undefined ? [] : [wantsOf(job, queuedAt)];
+    });
+    const explained = await this.explain(inQueue);
+    for (const [at, { jobId }] of inQueue.entries()) {
+      const reason = explained[at];
+      if (reason) reasons.set(jobId, reason);
+    }
+    return reasons;
+  }
+
+  /** Why each of these jobs waits, in their order, by a view that is a second old at most. */
+  async explain(jobs: WaitingJob[]): Promise<PendingReason[]> {
+    if (jobs.length === 0) return [];
     const view = await this.look();
     const { rankedTenants } = this.ctx.config.fleet;
-    const reasons = new Map<string, PendingReason>();
+    const reasons: PendingReason[] = [];
     let began = performance.now();
-    for (const job of waiting) {
+    for (const job of jobs) {
       // A page of different jobs takes a while in a large fleet, whose heartbeats must not wait for it.
       const spentMs = performance.now() - began;
       if (spentMs > TURN_MS) {
@@ -67,12 +93,7 @@ export class JobPresenter {
         await sleep(spentMs);
         began = performance.now();
       }
-      const queuedAt = queued.get(job.job_id);
-      const reason =
-        queuedAt === undefined
-          ? betweenAttempts(job.attempts)
-          : explain(view, wantsOf(job, queuedAt), rankedTenants);
-      reasons.set(job.job_id, reason);
+      reasons.push(explain(view, job, rankedTenants));
     }
     return reasons;
   }

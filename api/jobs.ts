@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { NotFound } from "../core/errors";
 import { JOB_TYPES } from "../core/job-types";
-import { JOB_STATUSES } from "../core/states";
+import { ERROR_CODES, JOB_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { listJobArtifacts } from "../infra/database/artifacts";
 import { listAttempts } from "../infra/database/attempts";
@@ -16,6 +16,7 @@ import { type Route, route } from "../infra/http/route";
 import type { JobPresenter } from "./job-presenter";
 import { artifactSchema, presentArtifact } from "./present-artifact";
 import { attemptSchema, jobSchema, presentAttempt } from "./present-job";
+import { searchQuery } from "./search-query";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
 
@@ -28,6 +29,11 @@ const jobsQuery = z.strictObject({
   pipeline_id: z.string().min(1).max(128).optional(),
   created_after: givenTime.optional(),
   created_before: givenTime.optional(),
+  completed_after: givenTime.optional(),
+  completed_before: givenTime.optional(),
+  created_by: z.string().min(1).max(128).optional().describe("the name of the key"),
+  error_code: z.array(z.enum(ERROR_CODES)).max(16).optional().describe("any of these"),
+  ...searchQuery("the beginning of a job's id, or a part of a tag or of the notes"),
   ...tenantQuery,
 });
 
@@ -54,6 +60,11 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
           pipelineId: query.pipeline_id,
           createdAfter: query.created_after,
           createdBefore: query.created_before,
+          completedAfter: query.completed_after,
+          completedBefore: query.completed_before,
+          createdBy: query.created_by,
+          errorCodes: query.error_code,
+          text: query.q,
         };
         const rows = await listJobs(ctx.pool, tenantFilter(principal, query.user_id), filter, page);
         const present = await presenter.present(rows);

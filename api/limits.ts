@@ -7,6 +7,7 @@ import {
   sumStoredBytes,
 } from "../infra/database/quotas";
 import { countSpentTokens } from "../infra/database/rate-buckets";
+import { countSessions } from "../infra/database/sessions";
 import { type Route, route } from "../infra/http/route";
 import type { CapName } from "../infra/limits-config";
 import { tenantOf, tenantQuery } from "./tenant-filter";
@@ -66,8 +67,9 @@ async function usesOf(
   { pool, parking }: Context,
   userId: string,
 ): Promise<Record<CapName, number>> {
-  const [keys, workers, shapes, bytes] = await Promise.all([
+  const [keys, sessions, workers, shapes, bytes] = await Promise.all([
     countKeys(pool, userId),
+    countSessions(pool, userId),
     countWorkers(pool, userId),
     countQueuedByShape(pool, userId),
     sumStoredBytes(pool, userId),
@@ -77,6 +79,7 @@ async function usesOf(
     waiting_polls: parking.countOf(userId, "waiting_polls"),
     open_uploads: parking.countOf(userId, "open_uploads"),
     keys,
+    sessions,
     workers,
     queued_jobs: shapes.reduce((sum, { jobs }) => sum + jobs, 0),
     queued_shapes: shapes.length,

@@ -16,6 +16,7 @@ import { decideStep } from "../infra/pipelines/decide-step";
 import { pipelineBudgetRoute, recordPipelineBudget } from "./pipeline-budget";
 import { pipelineSchema, presentPipeline } from "./present-pipeline";
 import { resumePipeline } from "./resume-pipeline";
+import { searchQuery } from "./search-query";
 import { requirePipeline, show, showPipeline } from "./show-pipeline";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 
@@ -57,6 +58,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
           .optional()
           .describe("any of these"),
         tag: z.array(z.string().min(1).max(128)).max(16).optional().describe("all of these"),
+        ...searchQuery("the beginning of a pipeline's id, or a part of its name or of a tag"),
         ...tenantQuery,
       }),
       answers: {
@@ -64,7 +66,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const filter = { statuses: query.status, tags: query.tag };
+        const filter = { statuses: query.status, tags: query.tag, text: query.q };
         const viewer = tenantFilter(principal, query.user_id);
         const rows = await listPipelines(ctx.pool, viewer, filter, page);
         const ids = rows.map((row) => row.pipeline_id);

@@ -6,6 +6,7 @@ import { PENDING_CODES, type PendingReason } from "../core/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
 import type { AttemptRow } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
+import type { JobCost } from "./job-costs";
 import { timestamp } from "./timestamp";
 
 const anyObject = z.record(z.string(), z.unknown());
@@ -75,6 +76,16 @@ export const jobSchema = z
       .nullable()
       .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
     cancel_requested_at: timestamp.nullable(),
+    cost_usd: z
+      .number()
+      .nullable()
+      .describe("of its billing record; of a live deployment so far; null: it has none"),
+    estimated_cost_usd: z
+      .number()
+      .nullable()
+      .describe(
+        "of an unfinished job, if its next attempt succeeds; null in the answer to its submission",
+      ),
     stuck: z
       .object({ activity: z.string(), tries: z.int(), since: timestamp })
       .nullable()
@@ -87,7 +98,7 @@ export const jobSchema = z
 
 export type Job = z.infer<typeof jobSchema>;
 
-export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
+export function presentJob(job: JobRow, pendingReason?: PendingReason, cost?: JobCost): Job {
   return {
     job_id: job.job_id,
     job_type: job.job_type,
@@ -121,6 +132,8 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason): Job {
     retried_from: job.retried_from,
     pending_reason: pendingReason ?? null,
     cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
+    cost_usd: cost?.costUsd ?? null,
+    estimated_cost_usd: cost?.estimatedUsd ?? null,
     stuck: job.stuck ? { ...job.stuck, since: new Date(job.stuck.since).toISOString() } : null,
     ...(job.warnings.length > 0 ? { warnings: job.warnings } : {}),
   };

@@ -14,6 +14,10 @@ const keyFields = {
   revoked_at: timestamp.nullable(),
   workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
   serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
+  session_of: z
+    .string()
+    .nullable()
+    .describe("of a session: the id of the key that was exchanged for it"),
 };
 
 export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
@@ -34,6 +38,7 @@ export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
     revoked_at: key.revoked_at?.toISOString() ?? null,
     workers: key.workers,
     serving_hosts: key.serving_hosts,
+    session_of: key.session_of,
   };
 }
 

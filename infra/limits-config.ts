@@ -21,6 +21,9 @@ export const LIMIT_VARIABLES = {
   FORGE_MAX_KEYS: wholeNumber(100).describe(
     "keys of a tenant that are neither revoked nor expired",
   ),
+  FORGE_MAX_SESSIONS: wholeNumber(1_000).describe(
+    "sessions of a tenant's dashboards that have neither ended nor expired",
+  ),
   FORGE_MAX_WORKERS: wholeNumber(10_000).describe(
     "workers of a tenant that are not decommissioned",
   ),
@@ -47,6 +50,7 @@ const CAPS = {
   waiting_polls: "FORGE_MAX_WAITING_POLLS",
   open_uploads: "FORGE_MAX_OPEN_UPLOADS",
   keys: "FORGE_MAX_KEYS",
+  sessions: "FORGE_MAX_SESSIONS",
   workers: "FORGE_MAX_WORKERS",
   queued_jobs: "FORGE_MAX_QUEUED_JOBS",
   queued_shapes: "FORGE_MAX_QUEUED_SHAPES",

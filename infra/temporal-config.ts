@@ -9,6 +9,12 @@ import { flag, seconds, wholeNumber } from "./config-values";
 export const TEMPORAL_VARIABLES = {
   FORGE_TASK_QUEUE: z.string().default("forge").describe("Temporal task queue"),
   TEMPORAL_ADDRESS: z.string().default("127.0.0.1:7233").describe("Temporal frontend, host:port"),
+  FORGE_TEMPORAL_UI_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe(
+      "address of Temporal's UI, as users reach it: the dashboard links to workflows there",
+    ),
   TEMPORAL_NAMESPACE: z.string().default("default").describe("Temporal namespace"),
   TEMPORAL_API_KEY: z
     .string()
@@ -50,6 +56,8 @@ interface TemporalConnectionConfig {
 export interface TemporalConfig {
   connection: TemporalConnectionConfig;
   address: string;
+  /** Without a slash at the end. */
+  uiUrl: string | null;
   namespace: string;
   taskQueue: string;
   stickyS: number;
@@ -104,6 +112,7 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
       ...(apiKey ? { apiKey } : {}),
     },
     address,
+    uiUrl: env.FORGE_TEMPORAL_UI_URL?.replace(/\/+$/, "") ?? null,
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,
     stickyS: env.FORGE_TEMPORAL_STICKY_S,

@@ -237,6 +237,8 @@ export class Stack {
       ...serverDefaults(`http://127.0.0.1:${this.ports.http}`),
       FORGE_DATABASE_URL: this.databaseUrl,
       TEMPORAL_ADDRESS: this.temporalAddress,
+      // A Temporal server from elsewhere has its UI elsewhere.
+      ...(this.given.temporalAddress ? {} : { FORGE_TEMPORAL_UI_URL: this.temporalUiUrl }),
       ...this.options.env,
     };
   }

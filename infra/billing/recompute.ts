@@ -1,9 +1,12 @@
 import { compareRecord } from "../../core/billing/recompute";
+import { listWrongDays } from "../database/billing-days";
 import { readRecords } from "../database/billing-records";
 import { listStrayRecords, listWrongSums, listWrongTotals } from "../database/billing-totals";
 import type { Queryable } from "../database/pool";
 
 const BATCH = 1_000;
+/** Differences of one kind that are told. */
+const MOST = 1_000;
 
 export interface Recomputed {
   records: number;
@@ -40,6 +43,14 @@ export async function recompute(db: Queryable): Promise<Recomputed> {
     differences.push(
       `total of ${wrong.user_id}, ${wrong.month}, ${wrong.dimension} "${wrong.value}": ` +
         `${wrong.kept ?? "none"} is kept, and its lines come to ${wrong.plain ?? "none"}`,
+    );
+  }
+  for (const { user_id: userId, day, job_type: type, kept, plain } of await listWrongDays(
+    db,
+    MOST,
+  )) {
+    differences.push(
+      `day ${day} of ${userId}, ${type}: ${kept ?? "none"} is kept, and its lines come to ${plain ?? "none"}`,
     );
   }
   return { records, differences };

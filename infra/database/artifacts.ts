@@ -3,6 +3,7 @@ import type { SourceArtifact } from "../../core/manifest";
 import type { DeploymentManifest, Manifest } from "../../core/manifest-schema";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import { contains, either, startsWith } from "./text-search";
 import type { Viewer } from "./viewer";
 
 export interface ArtifactRow {
@@ -107,6 +108,8 @@ export interface ArtifactFilter {
   name?: string | undefined;
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
+  /** The beginning of its id, or what is in its name. */
+  text?: string | undefined;
   /** True: deleted ones too. */
   deleted?: boolean | undefined;
 }
@@ -126,6 +129,7 @@ export async function listArtifacts(
     .also(filter.jobId, (job) => `job_id = ${job}`)
     .also(filter.source, (source) => `source_artifacts @> array[${source}]`)
     .also(filter.name, (name) => `name = ${name}`)
+    .also(filter.text, (text) => either(startsWith("artifact_id", text), contains("name", text)))
     .also(filter.createdAfter, (time) => `created_at > ${time}`)
     .also(filter.createdBefore, (time) => `created_at < ${time}`)
     .and(filter.deleted ? "true" : "deleted_at is null");

@@ -217,17 +217,40 @@ export async function findBillingRecord(
   );
 }
 
-/** One page of records, newest first. */
+/** Of these jobs, the records of live deployments. */
+export async function listAccruingRecords(db: Queryable, jobIds: string[]): Promise<BillingRow[]> {
+  return await all<BillingRow>(
+    db,
+    `select ${WITH_DAYS} from billing_records b where job_id = any($1) and state = 'accruing'`,
+    [jobIds],
+  );
+}
+
+export interface RecordFilter {
+  jobTypes?: JobType[] | undefined;
+  /** The first is in the span, the second is not. */
+  createdFrom?: string | undefined;
+  createdBefore?: string | undefined;
+}
+
+/** One page of records, newest first or dearest first. */
 export async function listBillingRecords(
   db: Queryable,
   viewer: Viewer,
+  filter: RecordFilter,
+  byCost: boolean,
   page: Page,
 ): Promise<WithPosition<BillingRow>[]> {
   return await listPage<BillingRow>(db, {
     select: WITH_DAYS,
     from: "billing_records b",
-    order: ["created_at", "job_id"],
-    where: new Where().seenBy(viewer),
+    order: [byCost ? "total_cost_usd" : "created_at", "job_id"],
+    orderedBy: byCost ? "amount" : "time",
+    where: new Where()
+      .seenBy(viewer)
+      .also(filter.jobTypes, (types) => `job_type = any(${types})`)
+      .also(filter.createdFrom, (time) => `created_at >= ${time}::timestamptz`)
+      .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`),
     page,
   });
 }

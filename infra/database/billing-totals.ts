@@ -1,3 +1,4 @@
+import { rebuildDays } from "./billing-days";
 import { all, execute, type Queryable } from "./pool";
 
 /** Differences of one kind that are told. */
@@ -70,9 +71,10 @@ export async function listStrayRecords(db: Queryable): Promise<{ job_id: string;
   );
 }
 
-/** Adds every total up anew. Call in a transaction: nothing is billed meanwhile. */
+/** Adds every total, and every day, up anew. Call in a transaction: nothing is billed meanwhile. */
 export async function rebuildTotals(db: Queryable): Promise<number> {
   await execute(db, "lock table billing_lines in share row exclusive mode");
+  await rebuildDays(db);
   await execute(db, "delete from billing_totals");
   return await execute(
     db,

@@ -1,8 +1,9 @@
 import type { JobType } from "../../core/job-types";
-import { JOB_STATUSES, type JobStatus } from "../../core/states";
-import { type JobRow, STUCK } from "./jobs";
+import { type ErrorCode, JOB_STATUSES, type JobStatus } from "../../core/states";
+import { BILL, type JobRow, STUCK } from "./jobs";
 import { type Page, pageStatement, Where, type WithPosition } from "./pages";
 import { allUnprepared, type Queryable } from "./pool";
+import { anyContains, contains, either, startsWith } from "./text-search";
 import type { Viewer } from "./viewer";
 
 export interface JobFilter {
@@ -14,6 +15,12 @@ export interface JobFilter {
   pipelineId?: string | undefined;
   createdAfter?: string | undefined;
   createdBefore?: string | undefined;
+  completedAfter?: string | undefined;
+  completedBefore?: string | undefined;
+  createdBy?: string | undefined;
+  errorCodes?: ErrorCode[] | undefined;
+  /** The beginning of its id, or what is in a tag or the notes. */
+  text?: string | undefined;
 }
 
 /** One page of jobs, newest first. */
@@ -36,13 +43,20 @@ export function listJobsStatement(viewer: Viewer, filter: JobFilter, page: Page)
     .also(filter.workerId, (worker) => `worker_id = ${worker}`)
     .also(filter.pipelineId, (pipeline) => `pipeline_id = ${pipeline}`)
     .also(filter.createdAfter, (time) => `created_at > ${time}::timestamptz`)
-    .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`);
+    .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`)
+    .also(filter.completedAfter, (time) => `completed_at > ${time}::timestamptz`)
+    .also(filter.completedBefore, (time) => `completed_at < ${time}::timestamptz`)
+    .also(filter.createdBy, (name) => `created_by = ${name}`)
+    .also(filter.errorCodes, (codes) => `error_code = any(${codes})`)
+    .also(filter.text, (text) =>
+      either(startsWith("job_id", text), anyContains("tags", text), contains("notes", text)),
+    );
   // In words, not as a parameter: only so does Postgres see that it asks for unfinished jobs, which have
   // an index of their own.
   const known = JOB_STATUSES.filter((status) => filter.statuses?.includes(status));
   if (filter.statuses) where.and(`status in (${known.map((status) => `'${status}'`).join(", ")})`);
   return pageStatement({
-    select: `*, ${STUCK}`,
+    select: `*, ${STUCK}, ${BILL}`,
     from: "jobs",
     order: ["created_at", "job_id"],
     where,

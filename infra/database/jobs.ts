@@ -52,9 +52,18 @@ export interface JobRow {
   started_at: Date | null;
   completed_at: Date | null;
   cancel_requested_at: Date | null;
+  /** In USD, as it was estimated at submission; null where no budget asked. */
+  expected_cost_usd: number | null;
   /** What its workflow can't write; only where one job or a page of them is read. */
   stuck?: { activity: string; tries: number; since: string } | null;
+  /** Its billing record; only where `stuck` is read too. */
+  bill?: { usd: number; state: "accruing" | "final" } | null;
 }
+
+/** Of `jobs`: what its billing record has come to, where that was written last. */
+export const BILL = `(
+  select jsonb_build_object('usd', total_cost_usd, 'state', state)
+  from billing_records b where b.job_id = jobs.job_id) as bill`;
 
 /** Of `jobs`: what has been stuck for longest. */
 export const STUCK = `(
@@ -157,7 +166,7 @@ export async function findJob(
 ): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(
     db,
-    `select *, ${STUCK} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
+    `select *, ${STUCK}, ${BILL} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
     [jobId, viewer],
   );
 }

@@ -15,6 +15,8 @@ export interface AuthenticatingRow {
   digest: Buffer;
   /** Its last use was not noted within the last minute. */
   is_unnoticed: boolean;
+  /** Of a session: the key that was exchanged for it. */
+  session_of: string | null;
 }
 
 /** Of a key that is neither revoked nor expired. */
@@ -24,20 +26,20 @@ export const IS_LIVE = "revoked_at is null and (expires_at is null or expires_at
 export async function findKeys(db: Queryable, digests: Buffer[]): Promise<AuthenticatingRow[]> {
   return await all<AuthenticatingRow>(
     db,
-    `select key_id, user_id, scope, name, made_by_admin, workers, digest,
+    `select key_id, user_id, scope, name, made_by_admin, workers, digest, session_of,
             last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
      from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
     [digests],
   );
 }
 
-/** Notes that a key is in use; whatever the load, once a minute. */
-export async function touchKey(db: Queryable, keyId: string): Promise<void> {
+/** Notes that keys are in use: a session, and the key that it was exchanged for. At most once a minute. */
+export async function touchKeys(db: Queryable, keyIds: string[]): Promise<void> {
   await execute(
     db,
     `update api_keys set last_used_at = now()
-     where key_id = $1 and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
-    [keyId],
+     where key_id = any($1) and (last_used_at is null or last_used_at < now() - interval '1 minute')`,
+    [keyIds],
   );
 }
 
@@ -63,20 +65,24 @@ export interface KeyRow {
   revoked_at: Date | null;
   workers: number | null;
   serving_hosts: string[];
+  session_of: string | null;
 }
 
-const SHOWN = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at, revoked_at,
-  workers, serving_hosts`;
+export const SHOWN_KEY = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at,
+  revoked_at, workers, serving_hosts, session_of`;
 
-/** A tenant's keys, newest first, the revoked ones among them. */
+/** A tenant's keys, or its sessions, newest first; the revoked ones among them. */
 export async function listKeys(
   db: Queryable,
   userId: string,
+  areSessions: boolean,
   page: Page,
 ): Promise<WithPosition<KeyRow>[]> {
-  const where = new Where().also(userId, (user) => `user_id = ${user}`);
+  const where = new Where()
+    .also(userId, (user) => `user_id = ${user}`)
+    .and(`session_of is ${areSessions ? "not null" : "null"}`);
   const order: [string, string] = ["created_at", "key_id"];
-  return await listPage<KeyRow>(db, { select: SHOWN, from: "api_keys", order, where, page });
+  return await listPage<KeyRow>(db, { select: SHOWN_KEY, from: "api_keys", order, where, page });
 }
 
 interface RevokedKey {
@@ -114,6 +120,22 @@ export async function findExpiry(db: Queryable, keyId: string): Promise<Date | n
     [keyId],
   );
   return row?.expires_at;
+}
+
+export interface IdentityRow {
+  name: string;
+  expires_at: Date | null;
+  user_name: string;
+}
+
+/** A key's name and expiry, and its tenant's name. */
+export async function findIdentity(db: Queryable, keyId: string): Promise<IdentityRow | undefined> {
+  return await maybeOne<IdentityRow & Record<string, unknown>>(
+    db,
+    `select k.name, k.expires_at, u.name as user_name from api_keys k join users u using (user_id)
+     where k.key_id = $1`,
+    [keyId],
+  );
 }
 
 export async function isLiveKey(db: Queryable, keyId: string): Promise<boolean> {
@@ -169,7 +191,7 @@ export async function createKey(db: Queryable, given: NewKey): Promise<KeyRow & 
                            made_by_key_id, workers, serving_hosts)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      on conflict (digest) do update set digest = excluded.digest
-     returning ${SHOWN}`,
+     returning ${SHOWN_KEY}`,
     [
       newId("key"),
       given.userId,

@@ -4,7 +4,10 @@ import type { Viewer } from "./viewer";
 
 /** Where a page of a list begins: after this row, newest first. */
 export interface Cursor {
-  /** When that row was created, in microseconds since the epoch: as exact as Postgres keeps it. */
+  /**
+   * When that row was created, in microseconds since the epoch: as exact as Postgres keeps it. In a list by
+   * amount, its amount in millionths.
+   */
   createdUs: number;
   id: string;
 }
@@ -56,11 +59,25 @@ export class Where {
   }
 }
 
+/** What the first column of an order holds, as a whole number and back from one. */
+const NUMBERS = {
+  time: {
+    of: (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`,
+    back: (number: string) => `timestamptz 'epoch' + ${number}::bigint * interval '1 microsecond'`,
+  },
+  amount: {
+    of: (column: string) => `(${column} * 1000000)::bigint`,
+    back: (number: string) => `${number}::bigint / 1000000::numeric`,
+  },
+} as const;
+
 interface List {
   select: string;
   from: string;
   /** The columns by which it is ordered, both descending; together they are unique. */
-  order: [createdAt: string, id: string];
+  order: [first: string, id: string];
+  /** By default time. */
+  orderedBy?: keyof typeof NUMBERS;
   where: Where;
   page: Page;
   /** A column with the size of what is shown of a row, where that may be large. */
@@ -78,19 +95,19 @@ export async function listPage<Row extends pg.QueryResultRow>(
 
 /** Rows that appear meanwhile are newer than the cursor: no page shows a row twice, or skips one. */
 export function pageStatement(list: List): { text: string; values: unknown[] } {
-  const { select, from, order, where, page, sizedBy } = list;
-  const [createdAt, id] = order;
+  const { select, from, order, orderedBy = "time", where, page, sizedBy } = list;
+  const [first, id] = order;
+  const number = NUMBERS[orderedBy];
   if (page.after) {
     const { createdUs, id: afterId } = page.after;
     where.values.push(createdUs, afterId);
-    const [us, last] = [`$${where.values.length - 1}`, `$${where.values.length}`];
-    where.and(
-      `(${createdAt}, ${id}) < (timestamptz 'epoch' + ${us}::bigint * interval '1 microsecond', ${last}::text)`,
-    );
+    const us = `$${where.values.length - 1}`;
+    const last = `$${where.values.length}`;
+    where.and(`(${first}, ${id}) < (${number.back(us)}, ${last}::text)`);
   }
   const values = [...where.values, page.limit + 1];
-  const rows = `select ${select}, (extract(epoch from ${createdAt}) * 1000000)::bigint as created_us
-      from ${from} where ${where} order by ${createdAt} desc, ${id} desc limit $${values.length}`;
+  const rows = `select ${select}, ${number.of(first)} as created_us
+      from ${from} where ${where} order by ${first} desc, ${id} desc limit $${values.length}`;
   return { text: sizedBy ? cutBySize(rows, id, sizedBy) : rows, values };
 }
 

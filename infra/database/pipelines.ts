@@ -3,6 +3,7 @@ import type { PipelineDefinition } from "../../core/pipelines/definition";
 import type { PipelineStatus } from "../../core/pipelines/step";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import { anyContains, contains, either, startsWith } from "./text-search";
 import type { Viewer } from "./viewer";
 
 export interface PipelineRow {
@@ -107,6 +108,8 @@ export async function lockPipeline(
 export interface PipelineFilter {
   statuses?: PipelineStatus[] | undefined;
   tags?: string[] | undefined;
+  /** The beginning of its id, or what is in its name or a tag. */
+  text?: string | undefined;
 }
 
 /** One page of pipelines, newest first. */
@@ -119,7 +122,10 @@ export async function listPipelines(
   const where = new Where()
     .seenBy(viewer)
     .also(filter.statuses, (statuses) => `status = any(${statuses})`)
-    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`);
+    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
+    .also(filter.text, (text) =>
+      either(startsWith("pipeline_id", text), contains("name", text), anyContains("tags", text)),
+    );
   const order: [string, string] = ["created_at", "pipeline_id"];
   const sizedBy = "shown_bytes";
   const list = { select: "*", from: "pipelines", order, where, page, sizedBy };

@@ -13,7 +13,7 @@ const count = async (db: Queryable, sql: string, userId: string): Promise<number
 export const countKeys = (db: Queryable, userId: string): Promise<number> =>
   count(
     db,
-    `select count(*) as n from api_keys k where user_id = $1 and ${IS_LIVE}
+    `select count(*) as n from api_keys k where user_id = $1 and ${IS_LIVE} and session_of is null
        and not exists (select from workers w where w.user_id = $1 and w.bootstrap_key_id = k.key_id)`,
     userId,
   );
@@ -36,17 +36,22 @@ export const sumStoredBytes = (db: Queryable, userId: string): Promise<number> =
     userId,
   );
 
-/** A tenant's jobs that wait for a worker. Shapes begin with their tenant: core/requirements.ts. */
+/** The bounds of a tenant's shapes, which begin with their tenant (core/requirements.ts); the upper one is excluded. */
+export function shapesOf(userId: string): [from: string, before: string] {
+  const first = `${JSON.stringify([userId]).slice(0, -1)},`;
+  // The character that follows a comma.
+  return [first, `${first.slice(0, -1)}-`];
+}
+
+/** A tenant's jobs that wait for a worker. */
 export async function countQueuedByShape(
   db: Queryable,
   userId: string,
 ): Promise<{ shape: string; jobs: number }[]> {
-  const first = `${JSON.stringify([userId]).slice(0, -1)},`;
   return await all(
     db,
     `select shape, count(*)::int as jobs from attempts
      where state = 'queued' and shape >= $1 collate "C" and shape < $2 collate "C" group by shape`,
-    // The character that follows a comma.
-    [first, `${first.slice(0, -1)}-`],
+    shapesOf(userId),
   );
 }

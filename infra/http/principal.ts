@@ -2,7 +2,7 @@ import { timingSafeEqual } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import { ForgeError } from "../../core/errors";
 import { isWellFormedKey, keyDigest, type Scope } from "../api-keys";
-import { touchKey } from "../database/keys";
+import { touchKeys } from "../database/keys";
 import type { Queryable } from "../database/pool";
 import type { Viewer } from "../database/viewer";
 import type { KeyLookup } from "./key-lookup";
@@ -11,6 +11,8 @@ import type { KeyLookup } from "./key-lookup";
 export interface Principal {
   userId: string;
   keyId: string;
+  /** The key that the caller's keys and machines belong to: `keyId`; of a session the key it was exchanged for. */
+  ownerKeyId: string;
   keyName: string;
   scope: Scope;
   /** Workers registered with this key serve every tenant. */
@@ -47,11 +49,13 @@ export async function authenticate(
   const digest = keyDigest(key);
   const found = await keys.find(digest, canWait);
   if (!found || !timingSafeEqual(found.digest, digest)) throw invalidKey();
+  const ownerKeyId = found.session_of ?? found.key_id;
   // Nobody waits for it, and a failure costs a date.
-  if (found.is_unnoticed) touchKey(db, found.key_id).catch(() => undefined);
+  if (found.is_unnoticed) touchKeys(db, [found.key_id, ownerKeyId]).catch(() => undefined);
   return {
     userId: found.user_id,
     keyId: found.key_id,
+    ownerKeyId,
     keyName: found.name,
     scope: found.scope,
     sharesWorkers: found.scope === "admin" || (found.scope === "worker" && found.made_by_admin),

@@ -7,6 +7,7 @@ const WHAT: Record<Cap["name"], string> = {
   waiting_polls: "requests of workers that wait",
   open_uploads: "uploads under way",
   keys: "keys",
+  sessions: "sessions",
   workers: "registered workers",
   queued_jobs: "jobs that wait for a worker",
   queued_shapes: "different requirements among the jobs that wait",

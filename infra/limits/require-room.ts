@@ -1,5 +1,6 @@
 import type { Queryable } from "../database/pool";
 import { countKeys, countWorkers, lockTenant, sumStoredBytes } from "../database/quotas";
+import { countSessions } from "../database/sessions";
 import type { Cap, CapName } from "../limits-config";
 import { requireBelow } from "./quota-exceeded";
 
@@ -9,6 +10,16 @@ type Caps = Record<CapName, Cap>;
 export async function requireRoomForKey(db: Queryable, caps: Caps, userId: string): Promise<void> {
   await lockTenant(db, userId);
   requireBelow(caps.keys, await countKeys(db, userId));
+}
+
+/** In the transaction that creates the session. @throws 409 `quota_exceeded` */
+export async function requireRoomForSession(
+  db: Queryable,
+  caps: Caps,
+  userId: string,
+): Promise<void> {
+  await lockTenant(db, userId);
+  requireBelow(caps.sessions, await countSessions(db, userId));
 }
 
 /** In the transaction that registers a worker which is not there. @throws 409 `quota_exceeded` */

@@ -167,6 +167,15 @@ export const ROWS: Row[] = [
     logs_uri: null,
   }),
   get("/api/jobs", () => ["/api/jobs", "/api/jobs?status=pending&limit=5"], list("jobs")),
+  get("/api/jobs/counts", () => ["/api/jobs/counts"], {
+    by_status: expect.objectContaining({ pending: expect.any(Number) }),
+    by_pending_code: expect.objectContaining({ no_worker_fits: expect.any(Number) }),
+  }),
+  get(
+    "/api/jobs/throughput",
+    () => ["/api/jobs/throughput", "/api/jobs/throughput?bucket_s=3600&job_type=train"],
+    { buckets: expect.any(Array), bucket_s: expect.any(Number) },
+  ),
   {
     operations: ["POST /api/jobs/{job_id}/retry"],
     method: "POST",
@@ -332,7 +341,24 @@ export const ROWS: Row[] = [
     status: 200,
     answer: { worker_id: expect.any(String), decommissioned: true },
   },
-  get("/api/auth/ping", () => ["/auth/ping", "/api/auth/ping"], { ok: true }, "worker"),
+  get(
+    "/api/auth/ping",
+    () => ["/auth/ping", "/api/auth/ping"],
+    { ok: true, key_name: expect.any(String), features: expect.any(Object) },
+    "worker",
+  ),
+  {
+    operations: ["POST /api/auth/sessions"],
+    method: "POST",
+    paths: () => ["/api/auth/sessions"],
+    scope: "user",
+    status: 201,
+    answer: {
+      key: expect.stringMatching(/^forge_user_/),
+      session_of: expect.any(String),
+      expires_at: expect.any(String),
+    },
+  },
   {
     operations: ["POST /api/auth/api-keys"],
     method: "POST",
@@ -380,6 +406,12 @@ export const ROWS: Row[] = [
     gpu_hours_total: expect.any(Number),
     tokens_total: expect.any(Number),
     estimated_invoice: expect.objectContaining({ currency: "USD" }),
+  }),
+  get("/api/billing/daily", () => ["/api/billing/daily", "/api/billing/daily?period=2026-01"], {
+    total_cost_usd: expect.any(Number),
+    days: expect.arrayContaining([
+      expect.objectContaining({ day: expect.any(String), by_job_type: expect.any(Object) }),
+    ]),
   }),
   get("/api/billing/records", () => ["/api/billing/records"], list("records")),
   get(

@@ -1,4 +1,5 @@
 import { performance } from "node:perf_hooks";
+import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { listJobsStatement } from "../../infra/database/job-list";
 import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
@@ -44,12 +45,12 @@ async function fill(userId: string, count: number): Promise<void> {
                        timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
                        request_id, status, error_code, created_at, completed_at)
      select 'job_' || $1 || lpad(n::text, 10, '0'), $1, 'k', 'audit',
-            '{"dataset_uri": "s3://bucket/key"}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, '{}', 'r',
+            '{"dataset_uri": "s3://bucket/key"}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, $3, 'r',
             case when n % 200 = 0 then 'pending' else 'failed' end,
             case when n % 200 = 0 then null else 'job_error' end, now() - n * interval '1 minute',
             case when n % 200 = 0 then null else now() end
      from generate_series(1, $2::int) n`,
-    [userId, count],
+    [userId, count, DEFAULT_RATE_CARD],
   );
 }
 

@@ -35,6 +35,17 @@ def test_environment_then_stack_file_serve_where_nothing_is_given(
         client.artifacts.get("ds_1")
 
 
+def test_a_bearers_key_is_in_authorization_and_nowhere_else(server: FakeForge) -> None:
+    server.script = lambda _: as_json({"job_id": "job_1", "job_type": "audit", "status": "pending"})
+    with Forge("mine", server.url, bearer=True) as client:
+        client.status("job_1")
+        client.with_options(max_retries=0).status("job_1")
+    assert len(server.requests) == 2
+    for request in server.requests:
+        assert request.headers["authorization"] == "Bearer mine"
+        assert "x-service-api-key" not in request.headers
+
+
 def test_the_local_stacks_key_goes_nowhere_else(
     server: FakeForge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -28,10 +28,10 @@ export {
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
-export type { CreateOptions, Moment, RequestOptions } from "./options.ts";
+export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";
-export type { BudgetAnswer } from "./resources/billing.ts";
+export type { BudgetAnswer, RecordFilters } from "./resources/billing.ts";
 export type { UploadOptions } from "./resources/datasets.ts";
 export type { DeploymentFilters } from "./resources/deployments.ts";
 export type { JobFilters } from "./resources/jobs.ts";
@@ -48,10 +48,14 @@ export type {
   AuditEntry,
   BillingRecord,
   BillingSummary,
+  DailyBilling,
   Dataset,
   Deployment,
   DeploymentDetail,
   Estimate,
+  Identity,
+  JobCounts,
+  JobThroughput,
   Lineage,
   Manifest,
   NewApiKey,

@@ -16,3 +16,10 @@ export interface CreateOptions extends RequestOptions {
 
 /** A moment: a Date, or a text as the API takes it (ISO 8601). */
 export type Moment = Date | string;
+
+/** A time span in buckets of `bucket_s` seconds. */
+export interface TimeSpan {
+  since?: Moment | undefined;
+  until?: Moment | undefined;
+  bucket_s?: number | undefined;
+}

@@ -54,6 +54,10 @@ export interface Job {
   /** why it waits, at most a second old; null when it does not, or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
+  /** of its billing record; of a live deployment so far; null: it has none */
+  cost_usd: number | null;
+  /** of an unfinished job, if its next attempt succeeds; null in the answer to its submission */
+  estimated_cost_usd: number | null;
   /** what Forge itself could not write of it so far, and tries again; its operator can end the job */
   stuck: {
     activity: string;
@@ -81,6 +85,94 @@ export interface Warning {
   code: string;
   param: string;
   message: string;
+}
+
+export interface JobCounts {
+  /** all unfinished jobs, and those that ended after `ended_after` */
+  by_status: {
+    pending: number;
+    provisioning_worker: number;
+    assigned: number;
+    running: number;
+    completed: number;
+    failed: number;
+  };
+  /** the same for each job type */
+  by_job_type: {
+    generate: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    audit: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    distill: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    train: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    evaluate: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+    deploy: {
+      pending: number;
+      provisioning_worker: number;
+      assigned: number;
+      running: number;
+      completed: number;
+      failed: number;
+    };
+  };
+  /** jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the first one's. `other`: beyond 500 different requirements */
+  by_pending_code: Record<string, number>;
+  /** jobs that failed after `ended_after` */
+  by_error_code: Record<string, number>;
+  ended_after: string;
+}
+
+export interface JobThroughput {
+  since: string;
+  until: string;
+  bucket_s: number;
+  /** oldest first; those of no jobs too */
+  buckets: Array<{
+    /** where the bucket begins */
+    at: string;
+    submitted: number;
+    /** handed to a worker for the first time */
+    started: number;
+    completed: number;
+    failed: number;
+    /** at the bucket's end: submitted and not started yet */
+    waiting: number;
+    /** at the bucket's end: started and not ended yet */
+    running: number;
+  }>;
 }
 
 export interface Attempt {
@@ -770,6 +862,21 @@ export interface Budget {
   remaining_usd: number | null;
 }
 
+export interface DailyBilling {
+  user_id: string;
+  /** YYYY-MM, UTC */
+  period: string;
+  /** as in the month's summary */
+  total_cost_usd: number;
+  /** each day of the month up to today */
+  days: Array<{
+    /** YYYY-MM-DD, UTC */
+    day: string;
+    by_job_type: Record<string, number>;
+    total_cost_usd: number;
+  }>;
+}
+
 export interface BillingRecord {
   job_id: string;
   user_id: string;
@@ -924,6 +1031,29 @@ export interface AuditEntry {
   hash: string;
 }
 
+export interface Identity {
+  ok: true;
+  user_id: string;
+  /** the tenant's name, as people know it */
+  user_name: string;
+  key_id: string;
+  /** `created_by` of what is made with this key */
+  key_name: string;
+  scope: "user" | "worker" | "admin" | (string & {});
+  expires_at: string | null;
+  /** a key was exchanged for it */
+  is_session: boolean;
+  /** what this server can do, for clients that offer it */
+  features: {
+    /** where workflows are shown; null: not configured, or not for this key */
+    temporal_ui_url: string | null;
+    /** machines can be set up as workers over SSH */
+    ssh_workers: boolean;
+    budgets: boolean;
+    billing_export: boolean;
+  };
+}
+
 export interface NewApiKey {
   key_id: string;
   name: string;
@@ -938,6 +1068,8 @@ export interface NewApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** of a session: the id of the key that was exchanged for it */
+  session_of: string | null;
   /** its text, shown here only */
   key: string | null;
 }
@@ -956,6 +1088,8 @@ export interface ApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** of a session: the id of the key that was exchanged for it */
+  session_of: string | null;
 }
 
 export interface Limit {
@@ -1398,6 +1532,23 @@ export interface Operations {
     body: Record<string, unknown>;
     answer: Job;
   };
+  countJobs: {
+    query: {
+      ended_after?: string;
+      user_id?: string;
+    };
+    answer: JobCounts;
+  };
+  getJobThroughput: {
+    query: {
+      since?: string;
+      until?: string;
+      bucket_s?: number;
+      job_type?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
+      user_id?: string;
+    };
+    answer: JobThroughput;
+  };
   listJobs: {
     query: {
       limit?: number;
@@ -1409,6 +1560,11 @@ export interface Operations {
       pipeline_id?: string;
       created_after?: string;
       created_before?: string;
+      completed_after?: string;
+      completed_before?: string;
+      created_by?: string;
+      error_code?: Array<"job_error" | "worker_lost" | "timeout" | "cancelled" | "bootstrap_failed" | "artifact_conflict" | (string & {})>;
+      q?: string;
       user_id?: string;
     };
     answer: {
@@ -1489,6 +1645,7 @@ export interface Operations {
       after?: string;
       status?: Array<"running" | "waiting_approval" | "completed" | "failed" | "cancelled" | (string & {})>;
       tag?: string[];
+      q?: string;
       user_id?: string;
     };
     answer: {
@@ -1547,6 +1704,7 @@ export interface Operations {
       job_id?: string;
       source?: string;
       name?: string;
+      q?: string;
       created_after?: string;
       created_before?: string;
       deleted?: "true" | "false" | (string & {});
@@ -1694,10 +1852,20 @@ export interface Operations {
     };
     answer: BillingSummary;
   };
+  getDailyBilling: {
+    query: {
+      period?: string;
+      user_id?: string;
+    };
+    answer: DailyBilling;
+  };
   listBillingRecords: {
     query: {
       limit?: number;
       after?: string;
+      period?: string;
+      job_type?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
+      sort?: "time" | "cost" | (string & {});
       user_id?: string;
     };
     answer: {
@@ -2015,12 +2183,11 @@ export interface Operations {
     };
   };
   ping: {
-    answer: {
-      ok: true;
-      user_id: string;
-      key_id: string;
-      scope: "user" | "worker" | "admin" | (string & {});
-    };
+    answer: Identity;
+  };
+  createSession: {
+    body: Record<string, unknown>;
+    answer: NewApiKey;
   };
   createApiKey: {
     body: {
@@ -2041,6 +2208,7 @@ export interface Operations {
       limit?: number;
       after?: string;
       user_id?: string;
+      sessions?: "true" | "false" | (string & {});
     };
     answer: {
       api_keys: ApiKey[];

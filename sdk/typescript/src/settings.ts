@@ -8,6 +8,8 @@ export interface ForgeOptions {
   apiKey?: string | undefined;
   /** By default `SERVICE_BASE_URL`, else the local stack's. */
   baseUrl?: string | undefined;
+  /** Sends the key as `Authorization: Bearer` in place of `X-Service-Api-Key`: false. */
+  bearer?: boolean | undefined;
   /** For so long a server may be silent, in milliseconds: 30,000. */
   timeoutMs?: number | undefined;
   /** How often in a row a request is sent again that failed by what may pass: 4. */
@@ -42,12 +44,13 @@ export function settingsOf(options: ForgeOptions): Settings {
   const localKey = () =>
     isSame(baseUrl, ofStack("api_url")) ? ofStack("user_api_key") : undefined;
   const apiKey = ownKey || localKey();
-  const { timeoutMs = 30_000, maxRetries = 4 } = options;
+  const { bearer = false, timeoutMs = 30_000, maxRetries = 4 } = options;
   requirePositive("timeoutMs", timeoutMs);
   requireCount("maxRetries", maxRetries);
   return {
     baseUrl: checkedUrl(baseUrl),
     apiKey: checkedKey(apiKey),
+    bearer,
     timeoutMs,
     maxRetries,
     fetch: options.fetch ?? fetch,

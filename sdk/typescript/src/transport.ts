@@ -122,10 +122,15 @@ export class Transport {
     }
   }
 
+  #keyHeader(): Record<string, string> {
+    const { apiKey, bearer } = this.#settings;
+    return bearer ? { Authorization: `Bearer ${apiKey}` } : { "X-Service-Api-Key": apiKey };
+  }
+
   #init(request: Request, exchange: Exchange): SendInit {
     const headers = {
       Accept: "application/json",
-      "X-Service-Api-Key": this.#settings.apiKey,
+      ...this.#keyHeader(),
       ...CLIENT_HEADER,
       ...request.headers,
     };

@@ -41,6 +41,22 @@ test("the local stack's key goes to the local stack alone", async () => {
   }
 });
 
+test("a bearer's key is in Authorization and nowhere else", async () => {
+  const server = await new FakeForge().start();
+  try {
+    server.script = () => job();
+    const client = new Forge({ apiKey: "mine", baseUrl: server.url, bearer: true });
+    await client.status("job_1");
+    await client.withOptions({ maxRetries: 0 }).status("job_1");
+    for (const { headers } of server.asked) {
+      expect(headers.authorization).toBe("Bearer mine");
+      expect(headers).not.toHaveProperty("x-service-api-key");
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
 test.each([
   ["http://localhost:8080", true],
   ["http://127.8.9.1:8080", true],

@@ -35,7 +35,8 @@ class Forge(Submissions[Sync, Job]):
     of it. May be used from several threads at once.
 
     `timeout` is in seconds, of each step of a request; `max_retries` how often in a row a request
-    is sent again that failed by what may pass.
+    is sent again that failed by what may pass; `bearer` sends the key as `Authorization: Bearer`
+    in place of `X-Service-Api-Key`.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class Forge(Submissions[Sync, Job]):
         *,
         timeout: float = DEFAULT_TIMEOUT_S,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        bearer: bool = False,
     ) -> None:
-        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries)))
+        self._begin(Transport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
 
     def _begin(self, transport: Transport) -> None:
         super().__init__(transport)
@@ -118,8 +120,9 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         *,
         timeout: float = DEFAULT_TIMEOUT_S,
         max_retries: int = DEFAULT_MAX_RETRIES,
+        bearer: bool = False,
     ) -> None:
-        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries)))
+        self._begin(AsyncTransport(_wire(api_key, base_url, timeout, max_retries, bearer=bearer)))
 
     def _begin(self, transport: AsyncTransport) -> None:
         super().__init__(transport)
@@ -174,9 +177,11 @@ class AsyncForge(Submissions[Async, AsyncJob]):
         return f"AsyncForge({self.base_url!r})"
 
 
-def _wire(api_key: str | None, base_url: str | None, timeout: float, max_retries: int) -> Wire:
+def _wire(
+    api_key: str | None, base_url: str | None, timeout: float, max_retries: int, *, bearer: bool
+) -> Wire:
     settings = Settings.load(api_key, base_url, os.environ)
-    return _checked(Wire(settings, timeout, max_retries))
+    return _checked(Wire(settings, timeout, max_retries, bearer))
 
 
 def _changed(wire: Wire, timeout: float | None, max_retries: int | None) -> Wire:

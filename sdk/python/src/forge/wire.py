@@ -41,6 +41,8 @@ class Wire:
     """Of each step of a request: connecting, sending and receiving a piece."""
     max_retries: int = DEFAULT_MAX_RETRIES
     """In a row; a transfer that got further starts anew."""
+    bearer: bool = False
+    """The key goes into `Authorization: Bearer`, not `X-Service-Api-Key`."""
 
     def client_options(self) -> dict[str, Any]:
         return {
@@ -49,7 +51,7 @@ class Wire:
                 "Accept": "application/json",
                 "User-Agent": f"forge-sdk-python/{__version__} Python/{platform.python_version()}",
                 **CLIENT_HEADER,
-                "X-Service-Api-Key": self.settings.api_key,
+                **self._key_header(),
             },
             "follow_redirects": False,
             # Who waits listens on a connection of his own; the server knows how many are too many.
@@ -57,6 +59,10 @@ class Wire:
             # Reading the machine's certificates takes longer than a request, and http needs none.
             "verify": _NOBODY if self.settings.base_url.startswith("http:") else True,
         }
+
+    def _key_header(self) -> dict[str, str]:
+        key = self.settings.api_key
+        return {"Authorization": f"Bearer {key}"} if self.bearer else {"X-Service-Api-Key": key}
 
     def patience(self, at_least_s: float = 0.0, deadline: Deadline | None = None) -> Patience:
         return Patience(self.max_retries, at_least_s, deadline)

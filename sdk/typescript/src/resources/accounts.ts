@@ -31,9 +31,23 @@ export class ApiKeys extends Resource {
     return await this.transport.json(request, options);
   }
 
-  /** Keys, newest first, without their texts; `limit` is how many in all. */
+  /**
+   * Exchanges this client's key for a session: a key of the same scope and name for 12 hours, which
+   * ends with the key. Give its text to another client; sign out with `revoke`.
+   *
+   * As with any new key, the text is told here and never again.
+   */
+  async createSession(options?: CreateOptions): Promise<NewApiKey> {
+    const request = { ...create("/api/auth/sessions", {}), isRepeatable: false };
+    return await this.transport.json(request, options);
+  }
+
+  /**
+   * Keys, newest first, without their texts; `limit` is how many in all. With `sessions`, the
+   * sessions that keys were exchanged for in their place.
+   */
   list(
-    filters: ListOptions & { user_id?: string | undefined } = {},
+    filters: ListOptions & { user_id?: string | undefined; sessions?: boolean | undefined } = {},
     options?: RequestOptions,
   ): Listing<ApiKey> {
     return this.listing({ path: "/api/auth/api-keys", name: "api_keys", query: filters, options });

@@ -35,6 +35,8 @@ export interface ArtifactFilters extends ListOptions {
   job_id?: string | undefined;
   source?: string | undefined;
   name?: string | undefined;
+  /** The beginning of an id, or a part of a name. */
+  q?: string | undefined;
   created_after?: Moment | undefined;
   created_before?: Moment | undefined;
   deleted?: boolean | undefined;

@@ -6,6 +6,7 @@ import type {
   AuditEntry,
   BillingRecord,
   BillingSummary,
+  DailyBilling,
   Estimate,
   Operations,
   Rates,
@@ -15,6 +16,14 @@ import { Resource } from "./resource.ts";
 /** For admins: whose. */
 interface OfUser {
   user_id?: string | undefined;
+}
+
+export interface RecordFilters extends ListOptions, OfUser {
+  /** Of all months, unless given. */
+  period?: string | undefined;
+  job_type?: BillingRecord["job_type"] | readonly BillingRecord["job_type"][] | undefined;
+  /** `time`: newest first; `cost`: dearest first. */
+  sort?: "time" | "cost" | undefined;
 }
 
 export type BudgetAnswer = Operations["getBudget"]["answer"];
@@ -30,8 +39,17 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/summary", { period, user_id }), options);
   }
 
-  /** The bills of jobs, newest first; `limit` is how many in all. */
-  records(filters: ListOptions & OfUser = {}, options?: RequestOptions): Listing<BillingRecord> {
+  /** What each day of a month has cost, by job type; they add up to the summary. */
+  async daily(
+    period?: string | null,
+    { user_id }: OfUser = {},
+    options?: RequestOptions,
+  ): Promise<DailyBilling> {
+    return await this.transport.json(get("/api/billing/daily", { period, user_id }), options);
+  }
+
+  /** The bills of jobs, newest or dearest first; `limit` is how many in all. */
+  records(filters: RecordFilters = {}, options?: RequestOptions): Listing<BillingRecord> {
     return this.listing({ path: "/api/billing/records", name: "records", query: filters, options });
   }
 

@@ -13,10 +13,10 @@ import { jobEvent } from "../job-event.ts";
 import { isFinal, type JobEvent } from "../job-status.ts";
 import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
-import type { CreateOptions, Moment, RequestOptions } from "../options.ts";
+import type { CreateOptions, Moment, RequestOptions, TimeSpan } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Artifact, Attempt, Job as JobAnswer } from "../schema.ts";
+import type { Artifact, Attempt, Job as JobAnswer, JobCounts, JobThroughput } from "../schema.ts";
 import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
@@ -29,6 +29,13 @@ export interface JobFilters extends ListOptions {
   pipeline_id?: string | undefined;
   created_after?: Moment | undefined;
   created_before?: Moment | undefined;
+  completed_after?: Moment | undefined;
+  completed_before?: Moment | undefined;
+  /** The name of a key. */
+  created_by?: string | undefined;
+  error_code?: string | readonly string[] | undefined;
+  /** The beginning of an id, or a part of a tag or of the notes. */
+  q?: string | undefined;
   user_id?: string | undefined;
 }
 
@@ -46,6 +53,25 @@ export class Jobs extends Resource implements JobActions {
   list(filters: JobFilters = {}, options?: RequestOptions): Listing<Job> {
     const read = (entry: unknown): Job => this.read(entry as JobAnswer);
     return this.listing({ path: "/api/jobs", name: "jobs", query: filters, options, read });
+  }
+
+  /**
+   * How many jobs there are, by status, type, reason to wait and error; of finished jobs those that
+   * ended after `ended_after`, by default a day ago.
+   */
+  async counts(
+    query: { ended_after?: Moment | undefined; user_id?: string | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<JobCounts> {
+    return await this.transport.json(get("/api/jobs/counts", query), options);
+  }
+
+  /** Jobs submitted and ended, and the queue's depth, over time; by default the last day. */
+  async throughput(
+    query: TimeSpan & { job_type?: JobFilters["job_type"]; user_id?: string | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<JobThroughput> {
+    return await this.transport.json(get("/api/jobs/throughput", query), options);
   }
 
   /** The job as it is now. */

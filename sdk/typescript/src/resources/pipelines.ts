@@ -15,6 +15,8 @@ type OfTemplate = Extract<PipelineSubmission, { template: unknown }>;
 export interface PipelineFilters extends ListOptions {
   status?: Pipeline["status"] | readonly Pipeline["status"][] | undefined;
   tag?: string | readonly string[] | undefined;
+  /** The beginning of an id, or a part of a name or of a tag. */
+  q?: string | undefined;
   user_id?: string | undefined;
 }
 

@@ -26,12 +26,16 @@ def list_artifacts(
         str | None, typer.Option("--type", help="dataset, checkpoint, eval or deployment.")
     ] = None,
     job: Annotated[str | None, typer.Option(help="That this job left behind.")] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", "-q", help="Beginning of an id, or part of a name.")
+    ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
     """List artifacts, newest first."""
     with client_of(context) as client:
-        found = list(client.artifacts.list(type=artifact_type, job_id=job, limit=limit))
+        artifacts = client.artifacts.list(type=artifact_type, job_id=job, q=search, limit=limit)
+        found = list(artifacts)
     if as_json:
         print_json({"artifacts": [each.to_dict() for each in found]})
         return

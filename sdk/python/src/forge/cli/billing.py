@@ -40,10 +40,44 @@ def summary(context: typer.Context, period: Period = None, as_json: AsJson = Fal
 
 
 @app.command()
-def records(context: typer.Context, limit: Limit = 20, as_json: AsJson = False) -> None:
-    """List the bills of jobs, newest first."""
+def daily(context: typer.Context, period: Period = None, as_json: AsJson = False) -> None:
+    """Show what each day of a month has cost, by job type."""
     with client_of(context) as client:
-        found = list(client.billing.records(limit=limit))
+        found = client.billing.daily(period)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    types = sorted({name for day in found.days for name in day.by_job_type})
+    rows = [
+        (
+            day.day,
+            usd(day.total_cost_usd),
+            *(usd(day.by_job_type[name]) if name in day.by_job_type else "" for name in types),
+        )
+        for day in found.days
+    ]
+    heads = ("DAY", "COST", *(name.upper() for name in types))
+    print_table(heads, rows, nothing="No days")
+
+
+@app.command()
+def records(
+    context: typer.Context,
+    period: Period = None,
+    job_type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
+        ),
+    ] = None,
+    by_cost: Annotated[bool, typer.Option(help="Dearest first.")] = False,
+    limit: Limit = 20,
+    as_json: AsJson = False,
+) -> None:
+    """List the bills of jobs, newest first."""
+    sort = "cost" if by_cost else None
+    with client_of(context) as client:
+        found = list(client.billing.records(period=period, job_type=job_type, sort=sort, limit=limit))
     if as_json:
         print_json({"records": [each.to_dict() for each in found]})
         return

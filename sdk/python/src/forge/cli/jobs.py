@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from ..job import Job
-from ..text import moment
+from ..text import moment, usd
 from .connection import client_of
 from .job_wait import detach, wait_for
 from .options import AsJson, JobId, Limit, Wait, job_types
@@ -35,6 +35,13 @@ def list_jobs(
     ] = None,
     pipeline: Annotated[str | None, typer.Option(help="Of this pipeline.")] = None,
     worker: Annotated[str | None, typer.Option(help="Run by this worker.")] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", "-q", help="Beginning of an id, or part of a tag or the notes."),
+    ] = None,
+    error_code: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="timeout, worker_lost …; repeatable.")
+    ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
@@ -51,6 +58,8 @@ def list_jobs(
                 tag=tag,
                 pipeline_id=pipeline,
                 worker_id=worker,
+                q=search,
+                error_code=error_code,
                 limit=limit,
             )
         )
@@ -70,6 +79,25 @@ def list_jobs(
     ]
     heads = ("JOB", "STATUS", "TYPE", "DONE", "CREATED", "TAGS")
     print_table(heads, rows, nothing="No jobs")
+
+
+@app.command()
+def counts(context: typer.Context, as_json: AsJson = False) -> None:
+    """Count jobs: those that have not ended, and those of the last day."""
+    with client_of(context) as client:
+        found = client.jobs.counts()
+    if as_json:
+        print_json(found.to_dict())
+        return
+    statuses = list(found.by_status)
+    rows = [
+        (job_type, *(str(of_type.get(status, 0)) for status in statuses))
+        for job_type, of_type in found.by_job_type.items()
+    ]
+    total = ("all", *(str(number) for number in found.by_status.values()))
+    print_table(("TYPE", *(status.upper() for status in statuses)), [*rows, total], nothing="")
+    for code, number in {**found.by_pending_code, **found.by_error_code}.items():
+        print_line(console(), f"{number} {code}")
 
 
 @app.command()
@@ -96,6 +124,8 @@ def _show(job: Job, *, as_json: bool) -> None:
             "error code": job.error_code,
             "attempts": job.attempts,
             "worker": job.worker_id,
+            "cost": None if job.cost_usd is None else usd(job.cost_usd),
+            "estimated": None if job.estimated_cost_usd is None else usd(job.estimated_cost_usd),
             "payload": job.payload,
             "params": job.params,
             "resources": job.resources,

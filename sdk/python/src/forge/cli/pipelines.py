@@ -161,12 +161,16 @@ def list_pipelines(
     tag: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="All of these; repeatable.")
     ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", "-q", help="Beginning of an id, or part of a name or tag."),
+    ] = None,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:
     """List pipelines, newest first."""
     with client_of(context) as client:
-        found = list(client.pipelines.list(status=status, tag=tag, limit=limit))
+        found = list(client.pipelines.list(status=status, tag=tag, q=search, limit=limit))
     if as_json:
         print_json({"pipelines": [each.to_dict() for each in found]})
         return

@@ -1,6 +1,16 @@
 """What the API answers, as types."""
 
-from .accounts import ApiKey, Identity, Limit, NewApiKey, NewUser, Readiness, RevokedApiKey, User
+from .accounts import (
+    ApiKey,
+    Features,
+    Identity,
+    Limit,
+    NewApiKey,
+    NewUser,
+    Readiness,
+    RevokedApiKey,
+    User,
+)
 from .artifacts import (
     Artifact,
     ColumnStatistics,
@@ -13,10 +23,12 @@ from .artifacts import (
 from .base import Model
 from .billing import (
     AuditEntry,
+    BillingDay,
     BillingRecord,
     BillingSummary,
     Budget,
     BudgetAnswer,
+    DailyBilling,
     Estimate,
     RateCard,
     RateCardAssignment,
@@ -34,7 +46,17 @@ from .fleet import (
     Worker,
     WorkerDetail,
 )
-from .jobs import Attempt, BaseJob, JobEvent, JobStatus, JobWarning, PendingReason
+from .jobs import (
+    Attempt,
+    BaseJob,
+    JobCounts,
+    JobEvent,
+    JobStatus,
+    JobThroughput,
+    JobWarning,
+    PendingReason,
+    ThroughputBucket,
+)
 from .lineage import Lineage, LineageEdge, LineageNode
 from .pipelines import Approval, Gate, Pipeline, PipelineStep
 
@@ -47,6 +69,7 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "BaseJob",
+    "BillingDay",
     "BillingRecord",
     "BillingSummary",
     "Bootstrap",
@@ -55,15 +78,19 @@ __all__ = [
     "Budget",
     "BudgetAnswer",
     "ColumnStatistics",
+    "DailyBilling",
     "Dataset",
     "DecommissionedWorker",
     "Deployment",
     "DeploymentDetail",
     "Estimate",
+    "Features",
     "Gate",
     "Identity",
+    "JobCounts",
     "JobEvent",
     "JobStatus",
+    "JobThroughput",
     "JobWarning",
     "Limit",
     "Lineage",
@@ -85,6 +112,7 @@ __all__ = [
     "RevokedApiKey",
     "StorageUsage",
     "TablePreview",
+    "ThroughputBucket",
     "User",
     "Worker",
     "WorkerDetail",

@@ -9,12 +9,31 @@ from pydantic import Field
 from .base import Model
 
 
+class Features(Model):
+    """What the server offers."""
+
+    temporal_ui_url: str | None = None
+    """Where workflows are shown."""
+    ssh_workers: bool = False
+    """Machines can be set up as workers over SSH."""
+    budgets: bool = True
+    billing_export: bool = True
+
+
 class Identity(Model):
     """Whose key this is."""
 
     user_id: str
+    user_name: str | None = None
+    """The tenant's name, as people know it."""
     key_id: str
+    key_name: str | None = None
+    """`created_by` of what is made with this key."""
     scope: str
+    expires_at: datetime | None = None
+    is_session: bool = False
+    """A key was exchanged for it."""
+    features: Features = Field(default_factory=Features)
     ok: bool = True
 
 
@@ -45,6 +64,8 @@ class ApiKey(Model):
     """How many workers a worker key is for; None: any."""
     serving_hosts: list[str] = Field(default_factory=list)
     """Where else their models may be served from."""
+    session_of: str | None = None
+    """Of a session: the id of the key that was exchanged for it."""
 
 
 class NewApiKey(ApiKey):

@@ -62,6 +62,24 @@ class BillingSummary(Model):
     rate_card: str | None = None
 
 
+class BillingDay(Model):
+    """What a day has cost."""
+
+    day: str
+    """YYYY-MM-DD, UTC."""
+    by_job_type: dict[str, float] = Field(default_factory=dict)
+    total_cost_usd: float = 0.0
+
+
+class DailyBilling(Model):
+    """A tenant's month, day by day."""
+
+    user_id: str
+    period: str
+    total_cost_usd: float = 0.0
+    days: list[BillingDay] = Field(default_factory=list)
+
+
 class BillingRecord(Model):
     """The bill of one job."""
 

@@ -104,6 +104,10 @@ class BaseJob(Model):
     retried_from: str | None = None
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
+    cost_usd: float | None = None
+    """Of its billing record; of a live deployment so far."""
+    estimated_cost_usd: float | None = None
+    """Of an unfinished job."""
     warnings: list[JobWarning] = Field(default_factory=list)
 
     @model_validator(mode="before")
@@ -134,6 +138,40 @@ class Attempt(Model):
     error: str | None = None
     usage: dict[str, Any] | None = None
     gpu_hours_measured: float | None = None
+
+
+class JobCounts(Model):
+    """How many jobs there are."""
+
+    by_status: dict[str, int] = Field(default_factory=dict)
+    """Unfinished jobs, and those that ended after `ended_after`."""
+    by_job_type: dict[str, dict[str, int]] = Field(default_factory=dict)
+    """By type, then by status."""
+    by_pending_code: dict[str, int] = Field(default_factory=dict)
+    by_error_code: dict[str, int] = Field(default_factory=dict)
+    ended_after: datetime | None = None
+
+
+class ThroughputBucket(Model):
+    """What happened to jobs in a step of time, and how many waited and ran at its end."""
+
+    at: datetime
+    """Where it begins."""
+    submitted: int = 0
+    started: int = 0
+    completed: int = 0
+    failed: int = 0
+    waiting: int = 0
+    running: int = 0
+
+
+class JobThroughput(Model):
+    """Jobs over time."""
+
+    since: datetime
+    until: datetime
+    bucket_s: int
+    buckets: list[ThroughputBucket] = Field(default_factory=list)
 
 
 class JobEvent(Model):

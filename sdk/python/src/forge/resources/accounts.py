@@ -54,16 +54,32 @@ class ApiKeys(Resource[M]):
         request = create("/api/auth/api-keys", NewApiKey.model_validate, body, idempotency_key)
         return replace(request, is_repeatable=False)
 
+    @operation
+    def create_session(self, *, idempotency_key: str | None = None) -> Request[NewApiKey]:
+        """Exchanges this client's key for a session.
+
+        A session is a key of the same scope and name for 12 hours, which ends with the key. Give
+        its text to another client; sign out with `revoke`. As with any new key, the text is told
+        here and never again.
+        """
+        parse = NewApiKey.model_validate
+        request = create("/api/auth/sessions", parse, {}, idempotency_key)
+        return replace(request, is_repeatable=False)
+
     @listing
     def list(
         self,
         *,
         user_id: str | None = None,
+        sessions: bool | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[ApiKey]:
-        """Keys, newest first, without their texts; `limit` is how many in all."""
-        read, query = ApiKey.model_validate, {"user_id": user_id}
+        """Keys, newest first, without their texts; `limit` is how many in all.
+
+        With `sessions`, the sessions that keys were exchanged for in their place.
+        """
+        read, query = ApiKey.model_validate, {"user_id": user_id, "sessions": sessions}
         return PageRequest("/api/auth/api-keys", "api_keys", read, query, limit, page_size)
 
     @operation

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..listing import PageRequest
@@ -12,6 +12,7 @@ from ..models import (
     BillingRecord,
     BillingSummary,
     BudgetAnswer,
+    DailyBilling,
     Estimate,
     Rates,
 )
@@ -31,17 +32,31 @@ class Billing(Resource[M]):
         parse = BillingSummary.model_validate
         return get("/api/billing/summary", parse, period=period, user_id=user_id)
 
+    @operation
+    def daily(
+        self, period: str | None = None, *, user_id: str | None = None
+    ) -> Request[DailyBilling]:
+        """What each day of a month has cost, by job type; they add up to the summary."""
+        parse = DailyBilling.model_validate
+        return get("/api/billing/daily", parse, period=period, user_id=user_id)
+
     @listing
     def records(
         self,
         *,
+        period: str | None = None,
+        job_type: str | Sequence[str] | None = None,
+        sort: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[BillingRecord]:
-        """The bills of jobs, newest first; `limit` is how many in all."""
+        """The bills of jobs; `limit` is how many in all.
+
+        Newest first, or with `sort="cost"` dearest first; of all months, or of one `period`.
+        """
         read = BillingRecord.model_validate
-        query = {"user_id": user_id}
+        query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}
         return PageRequest("/api/billing/records", "records", read, query, limit, page_size)
 
     @operation

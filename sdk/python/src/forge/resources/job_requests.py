@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
-from ..models import Artifact, Attempt, BaseJob
+from ..models import Artifact, Attempt, BaseJob, JobCounts, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import Request, Settled, create, get, path_of, post
 
@@ -70,11 +70,20 @@ class JobsOperations(Resource[M], Generic[M, J]):
         pipeline_id: str | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
+        completed_after: datetime | str | None = None,
+        completed_before: datetime | str | None = None,
+        created_by: str | None = None,
+        error_code: str | Sequence[str] | None = None,
+        q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[J]:
-        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six."""
+        """Jobs, newest first; `limit` is how many in all. `status` is the API's own, of six.
+
+        `q` is the beginning of an id, or a part of a tag or of the notes; `created_by` the name of
+        a key.
+        """
         query = {
             "status": status,
             "job_type": job_type,
@@ -83,9 +92,45 @@ class JobsOperations(Resource[M], Generic[M, J]):
             "pipeline_id": pipeline_id,
             "created_after": created_after,
             "created_before": created_before,
+            "completed_after": completed_after,
+            "completed_before": completed_before,
+            "created_by": created_by,
+            "error_code": error_code,
+            "q": q,
             "user_id": user_id,
         }
         return PageRequest("/api/jobs", "jobs", self.read, query, limit, page_size)
+
+    @operation
+    def counts(
+        self, *, ended_after: datetime | str | None = None, user_id: str | None = None
+    ) -> Request[JobCounts]:
+        """How many jobs there are, by status, type, reason to wait and error.
+
+        Of finished jobs those that ended after `ended_after`, by default a day ago.
+        """
+        query = {"ended_after": ended_after, "user_id": user_id}
+        return get("/api/jobs/counts", JobCounts.model_validate, **query)
+
+    @operation
+    def throughput(
+        self,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_s: int | None = None,
+        job_type: str | Sequence[str] | None = None,
+        user_id: str | None = None,
+    ) -> Request[JobThroughput]:
+        """Jobs submitted and ended, and the queue's depth, over time; by default the last day."""
+        query = {
+            "since": since,
+            "until": until,
+            "bucket_s": bucket_s,
+            "job_type": job_type,
+            "user_id": user_id,
+        }
+        return get("/api/jobs/throughput", JobThroughput.model_validate, **query)
 
     @operation
     def get(self, job_id: JobRef) -> Request[J]:

@@ -75,12 +75,16 @@ class PipelinesOperations(Resource[M]):
         *,
         status: str | Sequence[str] | None = None,
         tag: str | Sequence[str] | None = None,
+        q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Pipeline]:
-        """Pipelines, newest first; `limit` is how many in all."""
-        query = {"status": status, "tag": tag, "user_id": user_id}
+        """Pipelines, newest first; `limit` is how many in all.
+
+        `q` is the beginning of an id, or a part of a name or of a tag.
+        """
+        query = {"status": status, "tag": tag, "q": q, "user_id": user_id}
         read = Pipeline.model_validate
         return PageRequest("/api/pipelines", "pipelines", read, query, limit, page_size)
 

@@ -1,0 +1,47 @@
+import { z } from "zod";
+import { InvalidRequest } from "../core/errors";
+import { readClock } from "../infra/database/clock";
+import type { TimeSpan } from "../infra/database/job-throughput";
+import type { Queryable } from "../infra/database/pool";
+import { givenTime } from "./timestamp";
+
+const DAY_MS = 86_400_000;
+const MAX_BUCKETS = 500;
+/** In seconds. Of these, the first that gives at most so many buckets. */
+const USUAL_STEPS = [10, 60, 300, 900, 3_600, 21_600, 86_400];
+const USUAL_BUCKETS = 150;
+
+/** A time span in buckets, which begin at multiples of their length. */
+export const timeSpanQuery = {
+  since: givenTime.optional().describe("by default a day before `until`"),
+  until: givenTime.optional().describe("by default now"),
+  bucket_s: z.coerce
+    .number()
+    .int()
+    .min(10)
+    .max(31 * 86_400)
+    .optional()
+    .describe(
+      `seconds in a bucket, for ${MAX_BUCKETS} buckets at most; by default what suits the span`,
+    ),
+};
+
+interface Query {
+  since?: string | undefined;
+  until?: string | undefined;
+  bucket_s?: number | undefined;
+}
+
+export async function readTimeSpan(db: Queryable, query: Query): Promise<TimeSpan> {
+  const until = query.until ?? (await readClock(db));
+  const since = query.since ?? new Date(Date.parse(until) - DAY_MS).toISOString();
+  const seconds = (Date.parse(until) - Date.parse(since)) / 1000;
+  if (seconds <= 0) throw new InvalidRequest('must be before "until"', "since");
+  const usual = USUAL_STEPS.find((step) => seconds / step <= USUAL_BUCKETS);
+  const bucketS = query.bucket_s ?? usual ?? Math.ceil(seconds / USUAL_BUCKETS / 86_400) * 86_400;
+  if (seconds / bucketS > MAX_BUCKETS) {
+    const least = Math.ceil(seconds / MAX_BUCKETS);
+    throw new InvalidRequest(`must be at least ${least} for this time span`, "bucket_s");
+  }
+  return { since, until, bucketS };
+}

@@ -1,0 +1,2 @@
+-- A tenant's records, the dearest first.
+create index billing_by_cost on billing_records (user_id, total_cost_usd desc, job_id desc);
