@@ -1,4 +1,4 @@
-import { ForgeAPIError } from "@forge/sdk";
+import { type Forge, ForgeAPIError } from "@forge/sdk";
 import { createClient } from "./client";
 
 export interface Session {
@@ -7,7 +7,7 @@ export interface Session {
   /** The tenant. */
   userId: string;
   scope: "user" | "admin";
-  /** The key was made by `POST /api/auth/sessions` for this browser, and ends with the sign-out. */
+  /** The key is a session of 12 hours that was made for this browser, and ends with the sign-out. */
   isOwnKey: boolean;
 }
 
@@ -58,13 +58,14 @@ export class SessionStore {
   /** @throws SignInRefused for a worker's key; what the SDK throws for one that Forge refuses. */
   async signIn(pasted: string): Promise<void> {
     const key = pasted.trim();
-    const { scope, user_id, key_id } = await createClient(key).service.ping();
+    const client = createClient(key);
+    const { scope, user_id, key_id } = await client.service.ping();
     if (scope !== "user" && scope !== "admin") {
       throw new SignInRefused(
         "This is a worker key: it lets a machine fetch jobs and nothing else. Paste a user key or an admin key.",
       );
     }
-    const own = await exchange(key);
+    const own = await exchange(client);
     const session: Session = {
       key: own?.key ?? key,
       keyId: own?.key_id ?? key_id,
@@ -126,21 +127,15 @@ export class SessionStore {
 }
 
 /** A key for this browser in place of the pasted one; undefined where the server can't make one. */
-async function exchange(key: string): Promise<{ key: string; key_id: string } | undefined> {
-  const response = await fetch("/api/auth/sessions", {
-    method: "POST",
-    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
-    body: "{}",
-    credentials: "omit",
-  });
-  if (response.status === 404 || response.status === 405) return undefined;
-  const answer = (await response.json()) as { key?: unknown; key_id?: unknown; error?: unknown };
-  if (response.ok && typeof answer.key === "string" && typeof answer.key_id === "string") {
-    return { key: answer.key, key_id: answer.key_id };
+async function exchange(client: Forge): Promise<{ key: string; key_id: string } | undefined> {
+  try {
+    const { key, key_id } = await client.apiKeys.createSession();
+    return key === null ? undefined : { key, key_id };
+  } catch (error) {
+    if (error instanceof ForgeAPIError && (error.status === 404 || error.status === 405))
+      return undefined;
+    throw error;
   }
-  const { code = "invalid_answer", message = "the key could not be exchanged" } =
-    (answer.error as { code?: string; message?: string } | undefined) ?? {};
-  throw ForgeAPIError.of(response.status, { code, message });
 }
 
 function readStored(): Session | undefined {

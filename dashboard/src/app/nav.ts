@@ -1,7 +1,7 @@
-import { Briefcase, type LucideIcon } from "lucide-react";
+import { Box, Briefcase, House, type LucideIcon, Server } from "lucide-react";
 
 export interface NavPage {
-  to: "/jobs";
+  to: "/" | "/jobs" | "/workers" | "/artifacts";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -9,4 +9,9 @@ export interface NavPage {
 }
 
 /** The pages of the sidebar, the palette and the keys. A page is listed when it works. */
-export const NAV: readonly NavPage[] = [{ to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" }];
+export const NAV: readonly NavPage[] = [
+  { to: "/", title: "Overview", icon: House, key: "o" },
+  { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
+  { to: "/workers", title: "Workers", icon: Server, key: "w" },
+  { to: "/artifacts", title: "Artifacts", icon: Box, key: "a" },
+];

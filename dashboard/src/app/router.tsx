@@ -3,21 +3,20 @@ import {
   createRoute,
   createRouter,
   lazyRouteComponent,
-  redirect,
 } from "@tanstack/react-router";
+import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
 import { Shell } from "./shell";
 
 const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 
-const index = createRoute({
+const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
-  beforeLoad: () => {
-    throw redirect({ to: "/jobs", replace: true });
-  },
+  component: lazyRouteComponent(() => import("../overview/overview-page"), "OverviewPage"),
 });
 
 const jobs = createRoute({
@@ -34,9 +33,51 @@ const job = createRoute({
   component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
 });
 
+const workers = createRoute({
+  getParentRoute: () => root,
+  path: "/workers",
+  validateSearch: readWorkersSearch,
+  component: lazyRouteComponent(() => import("../workers/workers-page"), "WorkersPage"),
+});
+
+const worker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/$workerId",
+  component: lazyRouteComponent(() => import("../workers/worker-page"), "WorkerPage"),
+});
+
+const addWorker = createRoute({
+  getParentRoute: () => root,
+  path: "/workers/add/ssh",
+  component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
+});
+
+const artifacts = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts",
+  validateSearch: readArtifactsSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
+});
+
+const artifact = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts/$artifactId",
+  validateSearch: readArtifactSearch,
+  component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
-  routeTree: root.addChildren([index, jobs, job]),
+  routeTree: root.addChildren([
+    overview,
+    jobs,
+    job,
+    workers,
+    worker,
+    addWorker,
+    artifacts,
+    artifact,
+  ]),
   basepath: "/ui",
   parseSearch,
   stringifySearch,

@@ -45,7 +45,7 @@ export function Sidebar({ isOpen, onClose, onHelp }: Props) {
               to={to}
               className={styles.item}
               activeProps={{ className: styles.active ?? "" }}
-              activeOptions={{ includeSearch: false }}
+              activeOptions={{ includeSearch: false, exact: to === "/" }}
               onClick={onClose}
             >
               <Icon size={16} />

@@ -1,3 +1,4 @@
+import type { Forge } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useForge } from "../api/context";
@@ -10,8 +11,20 @@ export interface Found {
   go: () => Promise<void> | void;
 }
 
-/** As long as the shortest id that people make, and no word of a page's name. */
-const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
+/** Long enough, and with what no word has: typing the name of a page asks the server nothing. */
+const ID = /^(?=.*[\d_-])[A-Za-z0-9][A-Za-z0-9._-]{2,127}$/;
+
+const KINDS = {
+  job: async (forge: Forge, id: string) => `${(await forge.jobs.get(id)).job_type} job`,
+  worker: async (forge: Forge, id: string) => `${(await forge.workers.get(id)).status} worker`,
+  artifact: async (forge: Forge, id: string) =>
+    (await forge.artifacts.get(id)).kind.replaceAll("_", " "),
+};
+type Kind = keyof typeof KINDS;
+
+/** Ids that Forge makes say what they are of; all others may be of anything that people name. */
+const kindsOf = (id: string): Kind[] =>
+  id.startsWith("job_") ? ["job"] : id.startsWith("wkr_") ? ["worker"] : ["worker", "artifact"];
 
 /** Looks for things with this id, of every kind that has a page. */
 export function useFindId(text: string): { items: Found[]; isLooking: boolean } {
@@ -21,23 +34,32 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean } 
   const { data = [], isFetching } = useQuery({
     queryKey: ["find", id],
     enabled: ID.test(id),
-    queryFn: async ({ signal }) => {
-      const jobs = await forge.jobs.get(id, { signal }).catch(nothing);
-      return jobs ? [{ kind: "job" as const, note: `${jobs.job_type} job` }] : [];
+    queryFn: async () => {
+      const found = await Promise.all(kindsOf(id).map((kind) => look(forge, kind, id)));
+      return found.filter((each) => each !== undefined);
     },
     staleTime: 10_000,
   });
-  const items = data.map(({ note }) => ({
-    id: `job ${id}`,
+  const goTo = {
+    job: () => navigate({ to: "/jobs/$jobId", params: { jobId: id } }),
+    worker: () => navigate({ to: "/workers/$workerId", params: { workerId: id } }),
+    artifact: () => navigate({ to: "/artifacts/$artifactId", params: { artifactId: id } }),
+  };
+  const items = data.map(({ kind, note }) => ({
+    id: `${kind} ${id}`,
     title: id,
     note,
-    go: () => navigate({ to: "/jobs/$jobId", params: { jobId: id } }),
+    go: goTo[kind],
   }));
   return { items, isLooking: isFetching };
 }
 
-/** What is not there, or can't have this id, is simply not found. */
-function nothing(error: unknown): undefined {
-  if (isNotFound(error)) return undefined;
-  throw error;
+/** What is not there is simply not found. */
+async function look(forge: Forge, kind: Kind, id: string) {
+  try {
+    return { kind, note: await KINDS[kind](forge, id) };
+  } catch (error) {
+    if (isNotFound(error)) return undefined;
+    throw error;
+  }
 }

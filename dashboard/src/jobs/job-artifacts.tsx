@@ -1,4 +1,5 @@
 import type { Artifact } from "@forge/sdk";
+import { Link, useNavigate } from "@tanstack/react-router";
 import { IdText } from "../ui/copy";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
@@ -9,7 +10,15 @@ import type { JobData } from "./job-data";
 
 const COLUMNS: readonly Column<Artifact>[] = [
   { id: "kind", title: "Kind", width: "150px", cell: ({ kind }) => kind.replaceAll("_", " ") },
-  { id: "id", title: "Artifact", cell: ({ artifact_id }) => <IdText id={artifact_id} /> },
+  {
+    id: "id",
+    title: "Artifact",
+    cell: ({ artifact_id }) => (
+      <Link to="/artifacts/$artifactId" params={{ artifactId: artifact_id }}>
+        <IdText id={artifact_id} />
+      </Link>
+    ),
+  },
   {
     id: "size",
     title: "Size",
@@ -36,6 +45,7 @@ export function JobArtifacts({
   artifacts: Artifact[] | undefined;
   error: unknown;
 }) {
+  const navigate = useNavigate();
   if (error) return <ErrorBanner what="The artifacts could not be loaded" error={error} />;
   if (job.raw_status !== "completed") {
     return <Empty title="A job registers what it made when it completes." />;
@@ -46,6 +56,9 @@ export function JobArtifacts({
       columns={COLUMNS}
       rows={artifacts}
       rowId={({ artifact_id }) => artifact_id}
+      onOpen={({ artifact_id }) =>
+        navigate({ to: "/artifacts/$artifactId", params: { artifactId: artifact_id } })
+      }
       empty={<Empty title="The job left no artifact." />}
     />
   );

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { Meter } from "../ui/bars";
 import { IdText } from "../ui/copy";
 import { ABSENT, formatPercent } from "../ui/format";
+import { Money } from "../ui/money";
 import type { Column } from "../ui/table";
 import { Tags } from "../ui/tag";
 import { Duration, Time } from "../ui/time";
@@ -60,6 +61,14 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
     align: "right",
     hideBelow: "tablet",
     cell: ({ started_at, completed_at }) => <Duration from={started_at} to={completed_at} />,
+  },
+  {
+    id: "cost",
+    title: "Cost USD",
+    width: "84px",
+    align: "right",
+    hideBelow: "laptop",
+    cell: ({ cost_usd }) => <Money usd={cost_usd} unit={false} />,
   },
   {
     id: "age",

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { IdText } from "../ui/copy";
 import { formatDuration, formatPercent } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
+import { Money } from "../ui/money";
 import { Tags } from "../ui/tag";
 import { Duration, Time } from "../ui/time";
 import type { JobData } from "./job-data";
@@ -14,11 +15,24 @@ export function JobFacts({ job }: { job: JobData }) {
         { name: "Status", value: <JobStatus job={job} /> },
         job.raw_status === "running" &&
           job.progress !== null && { name: "Progress", value: formatPercent(job.progress) },
-        job.worker_id !== null && { name: "Worker", value: job.worker_id },
+        job.worker_id !== null && {
+          name: "Worker",
+          value: (
+            <Link to="/workers/$workerId" params={{ workerId: job.worker_id }}>
+              {job.worker_id}
+            </Link>
+          ),
+        },
         { name: "Submitted", value: <Time at={job.created_at} /> },
         { name: "Started", value: <Time at={job.started_at} /> },
         { name: "Ended", value: <Time at={job.completed_at} /> },
         { name: "Took", value: <Duration from={job.started_at} to={job.completed_at} /> },
+        job.cost_usd === null
+          ? job.estimated_cost_usd !== null && {
+              name: "Expected cost",
+              value: <Money usd={job.estimated_cost_usd} />,
+            }
+          : { name: "Cost", value: <Money usd={job.cost_usd} digits={6} /> },
         { name: "By key", value: job.created_by },
         { name: "Attempts", value: `${job.attempts} of at most ${job.max_attempts}` },
         { name: "Time limit", value: `${formatDuration(job.timeout_s * 1000)} per attempt` },

@@ -1,9 +1,9 @@
-import { ChevronDown, X } from "lucide-react";
-import { type FormEvent, useState } from "react";
+import { X } from "lucide-react";
 import { Button } from "../ui/button";
+import { ChoiceFilter } from "../ui/choice-filter";
 import { Input } from "../ui/field";
-import { Menu, MenuToggle } from "../ui/menu";
 import { StatusMark } from "../ui/status-mark";
+import { TextFilter } from "../ui/text-filter";
 import styles from "./job-filters.module.css";
 import { statusMark, statusName } from "./job-state";
 import { JOB_STATUSES, JOB_TYPES, type JobsSearch } from "./search";
@@ -18,19 +18,23 @@ export function JobFilters({ search, onChange }: Props) {
   const set = (change: Partial<JobsSearch>): void => onChange({ ...search, ...change });
   return (
     <div className={styles.filters}>
-      <TagFilter onAdd={(tag) => set({ tag: [...new Set([...(search.tag ?? []), tag])] })} />
-      <Choice
+      <TextFilter
+        label="Filter by id, tag or notes"
+        value={search.q ?? ""}
+        onChange={(q) => set({ q })}
+      />
+      <ChoiceFilter
         title="Status"
         chosen={search.status ?? []}
         options={JOB_STATUSES}
         onChange={(status) => set({ status })}
         show={(status) => (
-          <span className={styles.status}>
+          <>
             <StatusMark mark={statusMark(status)} /> {statusName(status)}
-          </span>
+          </>
         )}
       />
-      <Choice
+      <ChoiceFilter
         title="Type"
         chosen={search.job_type ?? []}
         options={JOB_TYPES}
@@ -63,67 +67,6 @@ export function JobFilters({ search, onChange }: Props) {
   );
 }
 
-function Choice<T extends string>({
-  title,
-  chosen,
-  options,
-  onChange,
-  show,
-}: {
-  title: string;
-  chosen: readonly T[];
-  options: readonly T[];
-  onChange: (chosen: T[]) => void;
-  show: (option: T) => React.ReactNode;
-}) {
-  const toggle = (option: T, isChosen: boolean): void =>
-    onChange(options.filter((each) => (each === option ? isChosen : chosen.includes(each))));
-  return (
-    <Menu
-      align="start"
-      trigger={
-        <Button aria-label={`${title}: ${chosen.join(", ") || "all"}`}>
-          {title}
-          {chosen.length > 0 && <span className={styles.count}>{chosen.length}</span>}
-          <ChevronDown size={14} />
-        </Button>
-      }
-    >
-      {options.map((option) => (
-        <MenuToggle
-          key={option}
-          checked={chosen.includes(option)}
-          onChange={(isChosen) => toggle(option, isChosen)}
-        >
-          {show(option)}
-        </MenuToggle>
-      ))}
-    </Menu>
-  );
-}
-
-function TagFilter({ onAdd }: { onAdd: (tag: string) => void }) {
-  const [text, setText] = useState("");
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (text.trim() === "") return;
-    onAdd(text.trim());
-    setText("");
-  };
-  return (
-    <form onSubmit={submit} className={styles.tag}>
-      <Input
-        data-filter
-        aria-label="Filter by tag"
-        placeholder="Filter by tag"
-        value={text}
-        onChange={({ target }) => setText(target.value)}
-        onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
-      />
-    </form>
-  );
-}
-
 function Chips({
   search,
   set,
@@ -135,6 +78,10 @@ function Chips({
     ...(search.tag ?? []).map((tag) => ({
       text: `tag: ${tag}`,
       remove: () => set({ tag: search.tag?.filter((each) => each !== tag) ?? [] }),
+    })),
+    ...(search.error_code ?? []).map((code) => ({
+      text: `error: ${code}`,
+      remove: () => set({ error_code: search.error_code?.filter((each) => each !== code) ?? [] }),
     })),
     ...(["worker_id", "pipeline_id"] as const)
       .filter((name) => search[name])

@@ -19,9 +19,10 @@ export function JobLog({ job, search, onChange }: Props) {
   return (
     <div className={styles.log}>
       {job.attempts > 1 && (
-        <label className={styles.attempt}>
+        <label className={styles.attempt} htmlFor="log-attempt">
           Attempt
           <Select
+            id="log-attempt"
             value={attempt}
             onChange={({ target }) => onChange({ attempt: Number(target.value) })}
           >

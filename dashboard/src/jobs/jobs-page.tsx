@@ -2,11 +2,12 @@ import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Button } from "../ui/button";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
+import { LoadMore } from "../ui/load-more";
 import { Page } from "../ui/page";
 import { Table } from "../ui/table";
+import { Toolbar } from "../ui/toolbar";
 import { JOB_COLUMNS } from "./job-columns";
 import { JobFilters } from "./job-filters";
-import styles from "./jobs-page.module.css";
 import { useJobList } from "./use-job-list";
 
 const route = getRouteApi("/jobs");
@@ -19,17 +20,20 @@ export function JobsPage() {
   const isFiltered = Object.keys(search).length > 0;
   return (
     <Page title="Jobs">
-      <div className={styles.tools}>
+      <Toolbar
+        end={
+          list.newCount > 0 && (
+            <Button kind="primary" onClick={list.showNew}>
+              {list.newCount} new
+            </Button>
+          )
+        }
+      >
         <JobFilters
           search={search}
           onChange={(next) => navigate({ to: "/jobs", search: next, replace: true })}
         />
-        {list.newCount > 0 && (
-          <Button size="small" kind="primary" onClick={list.showNew}>
-            {list.newCount} new
-          </Button>
-        )}
-      </div>
+      </Toolbar>
       {list.error !== null && (
         <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
       )}
@@ -43,11 +47,7 @@ export function JobsPage() {
           empty={isFiltered ? <NothingMatches /> : <NoJobs />}
         />
       )}
-      {list.hasMore && (
-        <Button className={styles.more} busy={list.isLoadingMore} onClick={list.loadMore}>
-          {list.isLoadingMore ? "Loading …" : "Load older jobs"}
-        </Button>
-      )}
+      <LoadMore list={list} what="older jobs" />
     </Page>
   );
 }

@@ -25,6 +25,9 @@ export interface JobsSearch {
   status?: RawStatus[];
   job_type?: JobType[];
   tag?: string[];
+  /** The beginning of an id, or a part of a tag or of the notes. */
+  q?: string;
+  error_code?: string[];
   worker_id?: string;
   pipeline_id?: string;
   /** Submitted from this day on, and before the end of that one: YYYY-MM-DD, local. */
@@ -44,6 +47,8 @@ export const readJobsSearch = (search: Search): JobsSearch =>
     status: readSomeOf(search, "status", JOB_STATUSES),
     job_type: readSomeOf(search, "job_type", JOB_TYPES),
     tag: readList(search, "tag"),
+    q: readText(search, "q"),
+    error_code: readList(search, "error_code"),
     worker_id: readText(search, "worker_id"),
     pipeline_id: readText(search, "pipeline_id"),
     from: readDay(search, "from"),

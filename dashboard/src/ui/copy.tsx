@@ -56,7 +56,6 @@ export function Snippet({ code, label = "Copy" }: { code: string; label?: string
   return (
     <div className={styles.snippet}>
       {/* Scrolls sideways, so the keyboard must reach it. */}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region */}
       <pre tabIndex={0}>{code}</pre>
       <CopyButton text={code} label={label} />
     </div>

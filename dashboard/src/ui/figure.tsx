@@ -1,19 +1,22 @@
 import type { ReactNode } from "react";
 import styles from "./figure.module.css";
 
-/** A large number with its name, and a line below it. */
+interface Props {
+  name: string;
+  value: ReactNode;
+  note?: ReactNode;
+}
+
+/** A large number with its name, and a line below it. A link in the name makes all of it one. */
 export function Figure({
   name,
   value,
   note,
-}: {
-  name: string;
-  value: ReactNode;
-  note?: ReactNode;
-}) {
+  link,
+}: Props & { link?: (name: string) => ReactNode }) {
   return (
     <div className={styles.figure}>
-      <div className={styles.name}>{name}</div>
+      <div className={styles.name}>{link ? link(name) : name}</div>
       <div className={styles.value}>{value}</div>
       {note && <div className={styles.note}>{note}</div>}
     </div>

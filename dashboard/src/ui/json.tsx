@@ -6,7 +6,6 @@ export function Json({ value, label }: { value: unknown; label: string }) {
   const text = JSON.stringify(value, null, 2) ?? "null";
   return (
     <section className={styles.json} aria-label={label}>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region */}
       <pre tabIndex={0}>{text}</pre>
       <span className={styles.copy}>
         <CopyButton text={text} label={`Copy ${label}`} />

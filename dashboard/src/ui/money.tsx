@@ -1,6 +1,19 @@
 import { formatUsd } from "./format";
 
-/** USD: two decimals in lists, six in records. The tooltip always has six. */
-export function Money({ usd, digits = 2 }: { usd: number | null | undefined; digits?: 2 | 6 }) {
-  return <span title={usd == null ? undefined : formatUsd(usd, 6)}>{formatUsd(usd, digits)}</span>;
+interface Props {
+  usd: number | null | undefined;
+  /** Two in lists, six in records. */
+  digits?: 2 | 6;
+  /** False where a column's header has the unit. */
+  unit?: boolean;
+}
+
+/** An amount in USD. The tooltip always has six decimals. */
+export function Money({ usd, digits = 2, unit = true }: Props) {
+  const text = formatUsd(usd, digits);
+  return (
+    <span title={usd == null ? undefined : formatUsd(usd, 6)}>
+      {unit ? text : text.replace("$", "")}
+    </span>
+  );
 }

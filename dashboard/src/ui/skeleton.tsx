@@ -11,7 +11,6 @@ export function SkeletonLines({ count = 4 }: { count?: number }) {
   return (
     <div className={styles.lines} role="status" aria-label="Loading">
       {Array.from({ length: count }, (_, line) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
         <Skeleton key={line} width={WIDTHS[line % WIDTHS.length] ?? "60%"} />
       ))}
     </div>

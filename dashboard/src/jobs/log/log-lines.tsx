@@ -92,7 +92,6 @@ export function LogLines(props: Props) {
     );
   }
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrollable region
     <div
       ref={scroller}
       className={styles.scroller}
@@ -152,7 +151,6 @@ function Line({
 
 function Spans({ text, query }: { text: string; query: string }) {
   return ansiSpans(text).map((span, at) => (
-    // biome-ignore lint/suspicious/noArrayIndexKey: pieces of one line have no other identity
     <span key={at} className={classOf(span.style)}>
       {highlighted(span.text, query)}
     </span>

@@ -1,0 +1,41 @@
+import type { Manifest } from "@forge/sdk";
+import { formatNumber, plural } from "../ui/format";
+
+/** What tells an artifact from its neighbours, in a few words of its manifest. */
+export function aboutArtifact(manifest: Manifest): string {
+  switch (manifest.artifact_type) {
+    case "dataset":
+      return joined(
+        manifest.num_rows !== null && plural(manifest.num_rows, "row"),
+        plural(manifest.schema.columns.length, "column"),
+        manifest.quality.quality_tier && `quality ${manifest.quality.quality_tier}`,
+      );
+    case "checkpoint":
+      return joined(
+        manifest.base_model,
+        manifest.parameter_count !== null && `${short(manifest.parameter_count)} parameters`,
+        manifest.training_steps !== null && plural(manifest.training_steps, "step"),
+      );
+    case "eval":
+      return joined(
+        ...Object.entries(manifest.scores)
+          .filter(([, score]) => typeof score === "number")
+          .slice(0, 3)
+          .map(([name, score]) => `${name} ${formatNumber(score as number, 3)}`),
+      );
+    case "deployment":
+      return joined(manifest.status, manifest.checkpoint_id && `of ${manifest.checkpoint_id}`);
+    default:
+      return "";
+  }
+}
+
+const joined = (...parts: (string | false | null | undefined)[]): string =>
+  parts.filter(Boolean).join(", ");
+
+const compact = new Intl.NumberFormat("en-US", {
+  notation: "compact",
+  maximumSignificantDigits: 3,
+});
+
+const short = (value: number): string => compact.format(value);

@@ -1,0 +1,124 @@
+import type { Artifact } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useForge } from "../api/context";
+import { isNotFound } from "../api/errors";
+import { Id } from "../ui/copy";
+import { Empty } from "../ui/empty";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { Json } from "../ui/json";
+import { Page } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { Tabs } from "../ui/tabs";
+import { ArtifactFacts } from "./artifact-facts";
+import styles from "./artifact-page.module.css";
+import { DeleteArtifact } from "./delete-artifact";
+import { Files } from "./files";
+import { Lineage } from "./lineage";
+import { Origin } from "./origin";
+import { Preview } from "./preview";
+import { type ArtifactSearch, type ArtifactTab, kindName } from "./search";
+
+const route = getRouteApi("/artifacts/$artifactId");
+
+export function ArtifactPage() {
+  const { artifactId } = route.useParams();
+  const forge = useForge();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["artifacts", "one", artifactId],
+    queryFn: ({ signal }) => forge.artifacts.get(artifactId, { signal }),
+  });
+  const title = data ? kindName(data.kind) : "Artifact";
+  return (
+    <Page
+      title={data?.name ?? title}
+      above={<Link to="/artifacts">Artifacts</Link>}
+      heading={
+        <>
+          {data?.name ?? title}
+          <span className={styles.id}>
+            <Id id={artifactId} />
+          </span>
+        </>
+      }
+      actions={data && <DeleteArtifact artifact={data} />}
+    >
+      {isNotFound(error) ? (
+        <Empty title="There is no artifact with this id, or it is another tenant's." />
+      ) : (
+        error && (
+          <ErrorBanner
+            what="The artifact could not be loaded"
+            error={error}
+            onRetry={() => void refetch()}
+          />
+        )
+      )}
+      {data ? <Loaded artifact={data} /> : !error && <SkeletonLines count={8} />}
+    </Page>
+  );
+}
+
+function Loaded({ artifact }: { artifact: Artifact }) {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const { manifest } = artifact;
+  const change = (next: ArtifactSearch): void =>
+    void navigate({
+      to: "/artifacts/$artifactId",
+      params: { artifactId: artifact.artifact_id },
+      search: { ...search, ...next },
+      replace: true,
+    });
+  const tables = manifest.files.filter(({ path }) => /\.(parquet|jsonl|csv)$/.test(path));
+  return (
+    <>
+      {artifact.deleted_at && (
+        <Notice tone="warn">
+          <strong>Its files are deleted.</strong> Its entry and its manifest stay, because others
+          may have been made from it.
+        </Notice>
+      )}
+      <Origin artifact={artifact} />
+      <Tabs<ArtifactTab>
+        value={search.tab ?? "overview"}
+        onChange={(tab) => change({ tab })}
+        tabs={[
+          { id: "overview", title: "Overview", content: <ArtifactFacts artifact={artifact} /> },
+          ...(tables.length > 0 && !artifact.deleted_at
+            ? [
+                {
+                  id: "preview" as const,
+                  title: "Preview",
+                  content: (
+                    <Preview
+                      artifactId={artifact.artifact_id}
+                      paths={tables.map(({ path }) => path)}
+                      path={search.path}
+                      onPath={(path) => change({ path })}
+                    />
+                  ),
+                },
+              ]
+            : []),
+          {
+            id: "lineage",
+            title: "Lineage",
+            content: <Lineage artifactId={artifact.artifact_id} />,
+          },
+          {
+            id: "files",
+            title: "Files",
+            count: manifest.files.length,
+            content: <Files artifact={artifact} />,
+          },
+          {
+            id: "manifest",
+            title: "Manifest",
+            content: <Json value={manifest} label="the manifest" />,
+          },
+        ]}
+      />
+    </>
+  );
+}

@@ -1,0 +1,147 @@
+import type { Artifact } from "@forge/sdk";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useList } from "../api/use-list";
+import { given } from "../app/search-params";
+import { ChoiceFilter } from "../ui/choice-filter";
+import { IdText } from "../ui/copy";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { ABSENT, formatBytes, formatNumber } from "../ui/format";
+import { LoadMore } from "../ui/load-more";
+import { Page } from "../ui/page";
+import { type Column, Table } from "../ui/table";
+import { Tag } from "../ui/tag";
+import { TextFilter } from "../ui/text-filter";
+import { Time } from "../ui/time";
+import { Toolbar } from "../ui/toolbar";
+import { aboutArtifact } from "./about-artifact";
+import styles from "./artifacts-page.module.css";
+import { type ArtifactsSearch, KINDS, kindName } from "./search";
+
+const route = getRouteApi("/artifacts");
+
+const COLUMNS: readonly Column<Artifact>[] = [
+  {
+    id: "kind",
+    title: "Kind",
+    width: "136px",
+    hideBelow: "phone",
+    cell: ({ kind }) => kindName(kind),
+  },
+  {
+    id: "id",
+    title: "Artifact",
+    cell: ({ artifact_id, name, kind }) => (
+      <Link
+        to="/artifacts/$artifactId"
+        params={{ artifactId: artifact_id }}
+        className={styles.name}
+      >
+        <span className={styles.kind}>{kindName(kind)}</span>
+        {name ? <span title={artifact_id}>{name}</span> : <IdText id={artifact_id} />}
+      </Link>
+    ),
+  },
+  {
+    id: "about",
+    title: "About",
+    hideBelow: "laptop",
+    cell: (artifact) =>
+      artifact.deleted_at ? <Tag>deleted</Tag> : aboutArtifact(artifact.manifest) || ABSENT,
+  },
+  {
+    id: "sources",
+    title: "Source jobs",
+    width: "96px",
+    align: "right",
+    hideBelow: "tablet",
+    cell: ({ source_jobs }) => formatNumber(source_jobs.length),
+  },
+  {
+    id: "size",
+    title: "Size",
+    width: "84px",
+    align: "right",
+    hideBelow: "phone",
+    cell: ({ size_bytes }) => formatBytes(size_bytes),
+  },
+  {
+    id: "by",
+    title: "By key",
+    width: "120px",
+    hideBelow: "laptop",
+    cell: ({ created_by }) => created_by,
+  },
+  {
+    id: "age",
+    title: "Created",
+    width: "104px",
+    align: "right",
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+];
+
+export function ArtifactsPage() {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const list = useList(["artifacts", "list", search], (forge, pageSize) =>
+    forge.artifacts.list({ ...search, pageSize }),
+  );
+  const change = (next: ArtifactsSearch): void =>
+    void navigate({ to: "/artifacts", search: given({ ...search, ...next }), replace: true });
+  const isFiltered = Object.keys(search).length > 0;
+  return (
+    <Page title="Artifacts">
+      <Toolbar>
+        <TextFilter
+          label="Filter by id or name"
+          value={search.q ?? ""}
+          onChange={(q) => change({ q })}
+        />
+        <ChoiceFilter
+          title="Kind"
+          chosen={search.kind ?? []}
+          options={KINDS}
+          onChange={(kind) => change({ kind })}
+          show={kindName}
+        />
+      </Toolbar>
+      {list.error && (
+        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
+      )}
+      {(list.items || !list.error) && (
+        <Table
+          label="Artifacts"
+          columns={COLUMNS}
+          rows={list.items}
+          rowId={({ artifact_id }) => artifact_id}
+          onOpen={({ artifact_id }) =>
+            navigate({ to: "/artifacts/$artifactId", params: { artifactId: artifact_id } })
+          }
+          empty={isFiltered ? <NothingMatches /> : <NoArtifacts />}
+        />
+      )}
+      <LoadMore list={list} what="older artifacts" />
+    </Page>
+  );
+}
+
+const NothingMatches = () => (
+  <Empty
+    title="No artifact matches these filters."
+    action={
+      <Link to="/artifacts" search={{}}>
+        Clear all filters
+      </Link>
+    }
+  />
+);
+
+const NoArtifacts = () => (
+  <Empty
+    title="What jobs make appears here, and datasets that you upload."
+    command="forge datasets upload rows.jsonl"
+  >
+    Upload a table of JSON lines, CSV or parquet:
+  </Empty>
+);

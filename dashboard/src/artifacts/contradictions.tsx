@@ -1,0 +1,16 @@
+import type { Manifest } from "@forge/sdk";
+import { Notice } from "../ui/error-banner";
+import { formatNumber } from "../ui/format";
+
+/** Where what the worker said differs from what Forge measured. */
+export function Contradictions({ manifest }: { manifest: Manifest }) {
+  return manifest.contradictions.map(({ field, claimed, measured }) => (
+    <Notice key={field} tone="warn">
+      <strong>{field}:</strong> the worker said {shown(claimed)},{" "}
+      {measured === null ? "which can't be so" : `Forge measured ${shown(measured)}`}.
+    </Notice>
+  ));
+}
+
+const shown = (value: unknown): string =>
+  typeof value === "number" ? formatNumber(value, 6) : JSON.stringify(value);

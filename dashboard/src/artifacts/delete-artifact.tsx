@@ -1,0 +1,44 @@
+import type { Artifact } from "@forge/sdk";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useState } from "react";
+import { useForge } from "../api/context";
+import { describeError } from "../api/errors";
+import { Button } from "../ui/button";
+import { ConfirmDialog } from "../ui/dialog";
+import { formatBytes } from "../ui/format";
+import { toast } from "../ui/toasts";
+
+export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
+  const forge = useForge();
+  const queries = useQueryClient();
+  const [isAsking, setAsking] = useState(false);
+  const remove = useMutation({
+    mutationFn: () => forge.artifacts.delete(artifact.artifact_id),
+    onSuccess: () => toast.ok("The files are deleted. The manifest stays."),
+    onError: (error) => toast.error(`Nothing was deleted. ${describeError(error).message}`),
+    onSettled: () => {
+      setAsking(false);
+      return queries.invalidateQueries({ queryKey: ["artifacts"] });
+    },
+  });
+  if (artifact.deleted_at || artifact.kind === "deployment") return null;
+  return (
+    <>
+      <Button kind="danger" onClick={() => setAsking(true)}>
+        Delete files
+      </Button>
+      <ConfirmDialog
+        open={isAsking}
+        onClose={() => setAsking(false)}
+        title="Delete the files of this artifact?"
+        action="Delete the files"
+        busy={remove.isPending}
+        onConfirm={() => remove.mutate()}
+      >
+        <p>
+          {formatBytes(artifact.size_bytes)} are deleted for good. The entry and the manifest stay.
+        </p>
+      </ConfirmDialog>
+    </>
+  );
+}

@@ -1,0 +1,95 @@
+import type { Artifact, ManifestFile } from "@forge/sdk";
+import { useMutation } from "@tanstack/react-query";
+import { Download } from "lucide-react";
+import { useForge } from "../api/context";
+import { describeError } from "../api/errors";
+import { Button } from "../ui/button";
+import { CopyButton, IdText, Snippet } from "../ui/copy";
+import { saveFile } from "../ui/download";
+import { Empty } from "../ui/empty";
+import { Notice } from "../ui/error-banner";
+import { formatBytes } from "../ui/format";
+import { type Column, Table } from "../ui/table";
+import { toast } from "../ui/toasts";
+import styles from "./files.module.css";
+
+/** A browser holds a download in memory before it saves it. */
+const MAX_BYTES = 500_000_000;
+
+export function Files({ artifact }: { artifact: Artifact }) {
+  const { files } = artifact.manifest;
+  const columns: readonly Column<ManifestFile>[] = [
+    { id: "path", title: "File", cell: ({ path }) => <span title={path}>{path}</span> },
+    {
+      id: "sha",
+      title: "SHA-256",
+      hideBelow: "tablet",
+      cell: ({ sha256 }) => (
+        <span className={styles.sha}>
+          <IdText id={sha256} />
+          <CopyButton text={sha256} label="Copy the checksum" />
+        </span>
+      ),
+    },
+    {
+      id: "size",
+      title: "Size",
+      width: "84px",
+      align: "right",
+      cell: ({ size_bytes }) => formatBytes(size_bytes),
+    },
+    {
+      id: "get",
+      title: "",
+      width: "112px",
+      align: "right",
+      cell: (file) => <DownloadFile artifactId={artifact.artifact_id} file={file} />,
+    },
+  ];
+  return (
+    <div className={styles.files}>
+      {artifact.deleted_at ? (
+        <Notice tone="warn">The files are deleted; their names and checksums stay.</Notice>
+      ) : (
+        <Snippet code={`forge artifacts pull ${artifact.artifact_id} .`} label="Copy the command" />
+      )}
+      <Table
+        label="Files"
+        columns={artifact.deleted_at ? columns.slice(0, -1) : columns}
+        rows={files}
+        rowId={({ path }) => path}
+        empty={<Empty title="Its manifest names no file." />}
+      />
+    </div>
+  );
+}
+
+/** Downloads one file and checks it against the manifest before it is saved. */
+function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
+  const forge = useForge();
+  const download = useMutation({
+    mutationFn: async () => {
+      const pieces: Uint8Array<ArrayBuffer>[] = [];
+      for await (const piece of forge.artifacts.readFile(artifactId, file.path)) {
+        pieces.push(new Uint8Array(piece));
+      }
+      saveFile(new Blob(pieces), file.path.split("/").at(-1) ?? file.path);
+    },
+    onError: (error) => toast.error(`${file.path} was not saved. ${describeError(error).message}`),
+  });
+  return (
+    <Button
+      size="small"
+      icon={<Download size={13} />}
+      busy={download.isPending}
+      disabled={file.size_bytes > MAX_BYTES}
+      title={
+        file.size_bytes > MAX_BYTES ? "Too large for a browser: use the command above" : undefined
+      }
+      aria-label={`Download ${file.path}`}
+      onClick={() => download.mutate()}
+    >
+      {download.isPending ? "Loading …" : "Download"}
+    </Button>
+  );
+}

@@ -1,0 +1,107 @@
+import "@xyflow/react/dist/base.css";
+import type { Lineage as LineageAnswer } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { Controls, type Edge, ReactFlow } from "@xyflow/react";
+import { useForge } from "../api/context";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { plural } from "../ui/format";
+import { useIsNarrow } from "../ui/graph/use-is-narrow";
+import { useLayout } from "../ui/graph/use-layout";
+import { SkeletonLines } from "../ui/skeleton";
+import styles from "./lineage.module.css";
+import { LineageNode, type LineageNodeType, NODE_SIZE } from "./lineage-node";
+
+const NODE_TYPES = { lineage: LineageNode };
+const MIN_HEIGHT = 140;
+const MAX_HEIGHT = 560;
+const PADDING = 24;
+
+/** What an artifact was made from, and what was made from it. */
+export function Lineage({ artifactId }: { artifactId: string }) {
+  const forge = useForge();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["artifacts", "lineage", artifactId],
+    queryFn: ({ signal }) => forge.artifacts.lineage(artifactId, { signal }),
+  });
+  if (error && !data) {
+    return (
+      <ErrorBanner
+        what="The lineage could not be loaded"
+        error={error}
+        onRetry={() => void refetch()}
+      />
+    );
+  }
+  return data ? <Graph lineage={data} /> : <SkeletonLines count={6} />;
+}
+
+function Graph({ lineage }: { lineage: LineageAnswer }) {
+  const isNarrow = useIsNarrow();
+  const direction = isNarrow ? "TB" : "LR";
+  const names = lineage.nodes.map(({ id }) => id);
+  const known = new Set(names);
+  const links = lineage.edges.filter(({ from, to }) => known.has(from) && known.has(to));
+  const layout = useLayout({
+    names,
+    edges: links.map(({ from, to }): [string, string] => [from, to]),
+    direction,
+    size: NODE_SIZE,
+  });
+  if (layout?.positions.length !== names.length) return <SkeletonLines count={6} />;
+  const nodes = lineage.nodes.map(
+    (node, at): LineageNodeType => ({
+      id: node.id,
+      type: "lineage",
+      position: layout.positions[at] ?? { x: 0, y: 0 },
+      ...NODE_SIZE,
+      focusable: false,
+      data: { node, isSubject: node.id === lineage.artifact_id, direction },
+    }),
+  );
+  const edges = links.map(
+    ({ from, to }): Edge => ({ id: `${from} ${to}`, source: from, target: to, focusable: false }),
+  );
+  const height = Math.min(Math.max(layout.height + 2 * PADDING, MIN_HEIGHT), MAX_HEIGHT);
+  return (
+    <>
+      {lineage.truncated && (
+        <Notice tone="neutral">It is cut: there are over a thousand artifacts on one side.</Notice>
+      )}
+      <p className={styles.summary}>{summaryOf(lineage)}</p>
+      <div className={styles.graph} style={{ height }}>
+        <ReactFlow
+          // Another layout is fitted into view again.
+          key={`${direction} ${layout.width} ${layout.height}`}
+          nodes={nodes}
+          edges={edges}
+          nodeTypes={NODE_TYPES}
+          fitView
+          fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
+          minZoom={0.05}
+          maxZoom={1.5}
+          nodesDraggable={false}
+          nodesConnectable={false}
+          elementsSelectable={false}
+          zoomOnScroll={false}
+          zoomOnDoubleClick={false}
+          preventScrolling={false}
+          panOnDrag={!isNarrow}
+          onlyRenderVisibleElements={names.length > 60}
+          aria-label="Graph of the lineage"
+        >
+          {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
+        </ReactFlow>
+      </div>
+    </>
+  );
+}
+
+function summaryOf({ nodes }: LineageAnswer): string {
+  const count = (type: string): number => nodes.filter((node) => node.type === type).length;
+  return [
+    plural(count("artifact"), "artifact"),
+    plural(count("job"), "job"),
+    ...(count("pipeline") > 0 ? [plural(count("pipeline"), "pipeline")] : []),
+    ...(count("external") > 0 ? [`${plural(count("external"), "source")} from elsewhere`] : []),
+  ].join(", ");
+}

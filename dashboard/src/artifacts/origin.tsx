@@ -1,0 +1,59 @@
+import type { Artifact } from "@forge/sdk";
+import { Link } from "@tanstack/react-router";
+import { CircleCheck, CircleHelp } from "lucide-react";
+import type { ReactNode } from "react";
+import { IdText } from "../ui/copy";
+import { Notice } from "../ui/error-banner";
+import { Time } from "../ui/time";
+import styles from "./origin.module.css";
+
+/** Where an artifact came from, in a sentence, and whether that was checked. */
+export function Origin({ artifact }: { artifact: Artifact }) {
+  const { manifest, source_artifacts: sources } = artifact;
+  return (
+    <Notice
+      tone={manifest.verified ? "ok" : "neutral"}
+      icon={manifest.verified ? <CircleCheck size={15} /> : <CircleHelp size={15} />}
+    >
+      <span className={styles.sentence}>
+        <strong>
+          {manifest.job_id ? (
+            <>
+              Made by job{" "}
+              <Link to="/jobs/$jobId" params={{ jobId: manifest.job_id }}>
+                <IdText id={manifest.job_id} />
+              </Link>
+            </>
+          ) : (
+            "Uploaded"
+          )}
+        </strong>
+        {manifest.worker_id && (
+          <>
+            {" on "}
+            <Link to="/workers/$workerId" params={{ workerId: manifest.worker_id }}>
+              {manifest.worker_id}
+            </Link>
+          </>
+        )}
+        {sources.length > 0 && <> from {list(sources)}</>}
+        {", with the key "}
+        {artifact.created_by}, <Time at={artifact.created_at} />.{" "}
+        <span className={styles.quiet}>
+          {manifest.verified
+            ? "Forge has seen its files and measured them itself."
+            : "Forge could not read its files: the manifest has what the worker said."}
+        </span>
+      </span>
+    </Notice>
+  );
+}
+
+function list(ids: readonly string[]): ReactNode[] {
+  return ids.flatMap((id, at) => [
+    at > 0 && (at === ids.length - 1 ? " and " : ", "),
+    <Link key={id} to="/artifacts/$artifactId" params={{ artifactId: id }}>
+      <IdText id={id} />
+    </Link>,
+  ]);
+}

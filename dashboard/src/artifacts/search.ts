@@ -1,0 +1,34 @@
+import { given, readOneOf, readSomeOf, readText, type Search } from "../app/search-params";
+
+export const KINDS = [
+  "raw_dataset",
+  "scored_dataset",
+  "distilled_dataset",
+  "checkpoint",
+  "evaluation_report",
+  "deployment",
+] as const;
+export type Kind = (typeof KINDS)[number];
+
+export const kindName = (kind: string): string => kind.replaceAll("_", " ");
+
+export interface ArtifactsSearch {
+  kind?: Kind[];
+  /** The beginning of an id, or a part of a name. */
+  q?: string;
+}
+
+export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
+  given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
+
+export const ARTIFACT_TABS = ["overview", "preview", "lineage", "files", "manifest"] as const;
+export type ArtifactTab = (typeof ARTIFACT_TABS)[number];
+
+export interface ArtifactSearch {
+  tab?: ArtifactTab;
+  /** Of the file whose preview is shown. */
+  path?: string;
+}
+
+export const readArtifactSearch = (search: Search): ArtifactSearch =>
+  given({ tab: readOneOf(search, "tab", ARTIFACT_TABS), path: readText(search, "path") });

@@ -1,0 +1,66 @@
+import type { Worker } from "@forge/sdk";
+import { Link } from "@tanstack/react-router";
+import { Section } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { StatusMark } from "../ui/status-mark";
+import { byTrouble, WorkerStatus, workerMark, workerStateName } from "../workers/worker-state";
+import styles from "./fleet.module.css";
+
+/** One square for each worker; those in trouble are named. */
+export function Fleet({ workers }: { workers: readonly Worker[] | undefined }) {
+  const sorted = [...(workers ?? [])].sort(byTrouble);
+  const troubled = sorted.filter(({ status }) => status === "error" || status === "dead");
+  return (
+    <Section title="Fleet">
+      {workers === undefined ? (
+        <SkeletonLines count={3} />
+      ) : workers.length === 0 ? (
+        <p className={styles.quiet}>
+          No worker is registered. <Link to="/workers">See how to add one</Link>
+        </p>
+      ) : (
+        <>
+          <p className={styles.quiet}>{summary(sorted)}</p>
+          <ul className={styles.marks}>
+            {sorted.slice(0, SHOWN).map((worker) => (
+              <li key={worker.worker_id}>
+                <Link
+                  to="/workers/$workerId"
+                  params={{ workerId: worker.worker_id }}
+                  title={`${worker.worker_id}: ${workerStateName(worker).toLowerCase()}`}
+                  aria-label={`${worker.worker_id}: ${workerStateName(worker).toLowerCase()}`}
+                >
+                  <StatusMark mark={workerMark(worker)} />
+                </Link>
+              </li>
+            ))}
+          </ul>
+          <ul className={styles.troubled}>
+            {troubled.slice(0, NAMED).map((worker) => (
+              <li key={worker.worker_id}>
+                <WorkerStatus worker={worker} />
+                <Link to="/workers/$workerId" params={{ workerId: worker.worker_id }}>
+                  {worker.worker_id}
+                </Link>
+                <span className={styles.quiet}>{worker.status_reason}</span>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Section>
+  );
+}
+
+/** "2 busy, 1 idle", those in trouble first. */
+function summary(sorted: readonly Worker[]): string {
+  const counts = new Map<string, number>();
+  for (const worker of sorted) {
+    const name = workerStateName(worker).toLowerCase();
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return [...counts].map(([name, count]) => `${count} ${name}`).join(", ");
+}
+
+const SHOWN = 240;
+const NAMED = 6;

@@ -1,0 +1,98 @@
+import type { BillingSummary, JobCounts, Worker } from "@forge/sdk";
+import { Link } from "@tanstack/react-router";
+import { Figure, Figures } from "../ui/figure";
+import { formatNumber, formatUsd } from "../ui/format";
+import { Skeleton } from "../ui/skeleton";
+import { REASONS } from "./waiting-reasons";
+
+interface Props {
+  counts: JobCounts | undefined;
+  month: BillingSummary | undefined;
+  workers: readonly Worker[] | undefined;
+}
+
+const LOADING = <Skeleton width="56px" height={22} />;
+const WAITING = ["pending", "provisioning_worker", "assigned"] as const;
+/** Keeps the figures' height where there is nothing to add. */
+const BLANK = "\u00a0";
+
+export function KeyFigures({ counts, month, workers }: Props) {
+  const by = counts?.by_status;
+  const waiting = by && WAITING.reduce((sum, status) => sum + by[status], 0);
+  const count = (status: string): number =>
+    workers?.filter((each) => each.status === status).length ?? 0;
+  const troubled = count("error") + count("dead");
+  return (
+    <Figures>
+      <Figure
+        name="Running"
+        link={(name) => (
+          <Link to="/jobs" search={{ status: ["running"] }}>
+            {name}
+          </Link>
+        )}
+        value={by ? formatNumber(by.running) : LOADING}
+        note={largest(typesOf(counts, "running"), (type) => type)}
+      />
+      <Figure
+        name="Waiting"
+        link={(name) => (
+          <Link to="/jobs" search={{ status: [...WAITING] }}>
+            {name}
+          </Link>
+        )}
+        value={waiting === undefined ? LOADING : formatNumber(waiting)}
+        note={largest(counts?.by_pending_code, (code) => REASONS[code] ?? code)}
+      />
+      <Figure
+        name="Completed in 24 h"
+        link={(name) => (
+          <Link to="/jobs" search={{ status: ["completed"] }}>
+            {name}
+          </Link>
+        )}
+        value={by ? formatNumber(by.completed) : LOADING}
+        note={largest(typesOf(counts, "completed"), (type) => type)}
+      />
+      <Figure
+        name="Failed in 24 h"
+        link={(name) => (
+          <Link to="/jobs" search={{ status: ["failed"] }}>
+            {name}
+          </Link>
+        )}
+        value={by ? formatNumber(by.failed) : LOADING}
+        note={largest(counts?.by_error_code, (code) => code.replaceAll("_", " "))}
+      />
+      <Figure
+        name="Workers busy"
+        link={(name) => <Link to="/workers">{name}</Link>}
+        value={workers ? `${count("busy")} / ${workers.length}` : LOADING}
+        note={troubled > 0 ? `${troubled} in trouble` : BLANK}
+      />
+      <Figure
+        name="This month (UTC)"
+        value={month ? formatUsd(month.estimated_invoice.total_usd) : LOADING}
+        note={month ? `Forecast ${formatUsd(month.forecast_usd)}${capText(month)}` : BLANK}
+      />
+    </Figures>
+  );
+}
+
+function typesOf(counts: JobCounts | undefined, status: "running" | "completed") {
+  const types = Object.entries(counts?.by_job_type ?? {});
+  return Object.fromEntries(types.map(([type, by]) => [type, by[status]]));
+}
+
+/** The largest part and its number, e.g. "generate 12". */
+function largest(parts: Record<string, number> | undefined, name: (key: string) => string): string {
+  const [first, ...rest] = Object.entries(parts ?? {})
+    .filter(([, count]) => count > 0)
+    .sort(([, one], [, other]) => other - one);
+  if (!first) return BLANK;
+  const others = rest.reduce((sum, [, count]) => sum + count, 0);
+  return `${name(first[0])} ${formatNumber(first[1])}${others > 0 ? `, others ${formatNumber(others)}` : ""}`;
+}
+
+const capText = ({ budget }: BillingSummary): string =>
+  budget?.cap_usd == null ? "" : `, cap ${formatUsd(budget.cap_usd)}`;

@@ -1,0 +1,28 @@
+import { useEffect, useRef, useState } from "react";
+import { startWorker } from "../../app/trusted";
+import type { Layout, LayoutAnswer, LayoutRequest } from "./layout";
+import workerUrl from "./layout.worker?worker&url";
+
+type Graph = Omit<LayoutRequest, "id">;
+
+/** Positions of a graph's nodes, worked out in a worker; the last ones until there are new ones. */
+export function useLayout(graph: Graph): Layout | undefined {
+  const [layout, setLayout] = useState<Layout>();
+  const worker = useRef<Worker>(undefined);
+  const lastId = useRef(0);
+  useEffect(() => {
+    const started = startWorker(workerUrl);
+    worker.current = started;
+    started.onmessage = ({ data }: MessageEvent<LayoutAnswer>) => {
+      if (data.id === lastId.current) setLayout(data.layout);
+    };
+    return () => started.terminate();
+  }, []);
+  // Polls bring equal graphs again and again.
+  const text = JSON.stringify(graph);
+  useEffect(() => {
+    lastId.current += 1;
+    worker.current?.postMessage({ id: lastId.current, ...(JSON.parse(text) as Graph) });
+  }, [text]);
+  return layout;
+}

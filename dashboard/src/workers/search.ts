@@ -1,0 +1,13 @@
+import { given, readSomeOf, readText, type Search } from "../app/search-params";
+
+export const WORKER_STATUSES = ["error", "dead", "bootstrapping", "busy", "idle"] as const;
+export type WorkerStatus = (typeof WORKER_STATUSES)[number];
+
+export interface WorkersSearch {
+  status?: WorkerStatus[];
+  /** Part of an id, a GPU's name, a host or a tag. */
+  q?: string;
+}
+
+export const readWorkersSearch = (search: Search): WorkersSearch =>
+  given({ status: readSomeOf(search, "status", WORKER_STATUSES), q: readText(search, "q") });

@@ -1,0 +1,145 @@
+import type { WorkerDetail } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { CircleCheck } from "lucide-react";
+import { useForge } from "../api/context";
+import { isNotFound } from "../api/errors";
+import { useList } from "../api/use-list";
+import { JOB_COLUMNS } from "../jobs/job-columns";
+import { plainJob } from "../jobs/job-data";
+import { IdText } from "../ui/copy";
+import { Empty } from "../ui/empty";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { formatNumber } from "../ui/format";
+import { KeyValue } from "../ui/key-value";
+import { LoadMore } from "../ui/load-more";
+import { Page, Section } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { StatusMark } from "../ui/status-mark";
+import { Table } from "../ui/table";
+import { Tags } from "../ui/tag";
+import { BootstrapSteps } from "./bootstrap-steps";
+import { explainWorker } from "./explain-worker";
+import { WorkerActions } from "./worker-actions";
+import styles from "./worker-page.module.css";
+import { gpuText, HeartbeatAge, WorkerStatus, workerMark, workerStateName } from "./worker-state";
+
+const route = getRouteApi("/workers/$workerId");
+const WORKER_POLL_MS = 2_000;
+
+export function WorkerPage() {
+  const { workerId } = route.useParams();
+  const forge = useForge();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["workers", "one", workerId],
+    queryFn: ({ signal }) => forge.workers.get(workerId, { signal }),
+    refetchInterval: WORKER_POLL_MS,
+  });
+  return (
+    <Page
+      title={workerId}
+      above={<Link to="/workers">Workers</Link>}
+      heading={
+        <>
+          {data && <StatusMark mark={workerMark(data)} label={workerStateName(data)} />}
+          {workerId}
+        </>
+      }
+      actions={data && <WorkerActions worker={data} />}
+    >
+      {isNotFound(error) ? (
+        <Empty title="There is no worker with this id, or it was decommissioned." />
+      ) : (
+        error && (
+          <ErrorBanner
+            what="The worker could not be loaded"
+            error={error}
+            onRetry={() => void refetch()}
+          />
+        )
+      )}
+      {data ? <Loaded worker={data} /> : !error && <SkeletonLines count={8} />}
+    </Page>
+  );
+}
+
+function Loaded({ worker }: { worker: WorkerDetail }) {
+  const { tone, why, next } = explainWorker(worker);
+  return (
+    <>
+      <Notice tone={tone} icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}>
+        <strong>{why}</strong> <span className={styles.next}>{next}</span>
+      </Notice>
+      <Facts worker={worker} />
+      {worker.bootstrap && <BootstrapSteps bootstrap={worker.bootstrap} />}
+      <Jobs workerId={worker.worker_id} />
+    </>
+  );
+}
+
+function Facts({ worker }: { worker: WorkerDetail }) {
+  return (
+    <div className={styles.facts}>
+      <KeyValue
+        entries={[
+          { name: "Status", value: <WorkerStatus worker={worker} /> },
+          {
+            name: "Job",
+            value: worker.current_job_id ? (
+              <Link to="/jobs/$jobId" params={{ jobId: worker.current_job_id }}>
+                <IdText id={worker.current_job_id} />
+              </Link>
+            ) : (
+              "–"
+            ),
+          },
+          { name: "Jobs handled", value: formatNumber(worker.jobs_handled) },
+          { name: "Last heartbeat", value: <HeartbeatAge at={worker.last_heartbeat} /> },
+        ]}
+      />
+      <KeyValue
+        entries={[
+          { name: "GPU", value: gpuText(worker) },
+          {
+            name: "Utilisation",
+            value: worker.util === null ? "–" : `${formatNumber(worker.util)} %`,
+          },
+          {
+            name: "Memory",
+            value: `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`,
+          },
+          { name: "Agent", value: worker.version ?? "–" },
+        ]}
+      />
+      <KeyValue
+        entries={[
+          { name: "Serves", value: worker.shared ? "every tenant" : "your tenant" },
+          { name: "Job types", value: worker.job_types?.join(", ") ?? "all" },
+          { name: "Tags", value: worker.tags.length > 0 ? <Tags tags={worker.tags} /> : "–" },
+          worker.ssh_host !== null && { name: "Host", value: worker.ssh_host },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Jobs({ workerId }: { workerId: string }) {
+  const list = useList(["jobs", "of-worker", workerId], (forge, pageSize) =>
+    forge.jobs.list({ worker_id: workerId, pageSize }),
+  );
+  return (
+    <Section title="Jobs">
+      {list.error && <ErrorBanner what="Its jobs could not be loaded" error={list.error} />}
+      <Table
+        label="Jobs of the worker"
+        columns={COLUMNS}
+        rows={list.items?.map(plainJob)}
+        rowId={({ job_id }) => job_id}
+        empty={<p className={styles.next}>No job has run on it yet.</p>}
+      />
+      <LoadMore list={list} what="older jobs" />
+    </Section>
+  );
+}
+
+const COLUMNS = JOB_COLUMNS.filter(({ id }) => id !== "worker");

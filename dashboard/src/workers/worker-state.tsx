@@ -1,0 +1,56 @@
+import type { Worker } from "@forge/sdk";
+import { formatDuration } from "../ui/format";
+import { type Mark, Status } from "../ui/status-mark";
+import { useNow } from "../ui/ticker";
+
+const MARKS: Record<string, Mark> = {
+  bootstrapping: "provisioning",
+  idle: "pending",
+  busy: "running",
+  error: "failed",
+  dead: "cancelled",
+};
+
+const NAMES: Record<string, string> = {
+  bootstrapping: "Setting up",
+  idle: "Idle",
+  busy: "Busy",
+  error: "Error",
+  dead: "Dead",
+};
+
+export const workerMark = ({ status }: Pick<Worker, "status">): Mark => MARKS[status] ?? "pending";
+
+export const workerStateName = ({
+  status,
+  draining,
+}: Pick<Worker, "status" | "draining">): string =>
+  draining && (status === "idle" || status === "busy") ? "Draining" : (NAMES[status] ?? status);
+
+export const WorkerStatus = ({ worker }: { worker: Worker }) => (
+  <Status
+    mark={workerMark(worker)}
+    text={workerStateName(worker)}
+    {...(worker.status_reason ? { title: worker.status_reason } : {})}
+  />
+);
+
+/** Trouble first, then what works, then what waits. */
+const ORDER = ["error", "dead", "bootstrapping", "busy", "idle"];
+
+export const byTrouble = (one: Worker, other: Worker): number =>
+  ORDER.indexOf(one.status) - ORDER.indexOf(other.status) ||
+  one.worker_id.localeCompare(other.worker_id, "en", { numeric: true });
+
+/** How long ago a worker was last heard. @param at seconds since the epoch. */
+export function HeartbeatAge({ at }: { at: number | null }) {
+  const text = useNow((now) =>
+    at === null ? "–" : `${formatDuration(Math.max(0, Math.round(now / 1000 - at)) * 1000)}`,
+  );
+  return <span>{text === "0 ms" ? "now" : text}</span>;
+}
+
+export const gpuText = ({ gpu, gpu_count }: Pick<Worker, "gpu" | "gpu_count">): string =>
+  gpu_count === 0
+    ? "CPU"
+    : `${gpu_count > 1 ? `${gpu_count} × ` : ""}${gpu.name}${/\d\s?GB/i.test(gpu.name) || !gpu.memory_gb ? "" : ` ${gpu.memory_gb} GB`}`;
