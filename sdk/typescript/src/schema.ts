@@ -611,6 +611,14 @@ export interface Choice {
   where?: string;
 }
 
+export interface DownloadTicket {
+  /** a path of this API, with the ticket: GET it without a key */
+  url: string;
+  expires_at: string;
+  path: string;
+  size_bytes: number;
+}
+
 export interface TablePreview {
   artifact_id: string;
   path: string;
@@ -1217,6 +1225,58 @@ export interface Bootstrap {
   }>;
 }
 
+export interface WorkerSamples {
+  worker_id: string;
+  since: string;
+  until: string;
+  bucket_s: number;
+  /** oldest first; buckets without heartbeats are left out */
+  samples: Array<{
+    /** where the bucket begins */
+    at: string;
+    /** percent, mean */
+    util: number | null;
+    /** of its minutes' means the largest */
+    util_max: number | null;
+    /** GB, mean */
+    mem_used: number | null;
+    /** GB */
+    mem_total: number | null;
+  }>;
+}
+
+export interface Fleet {
+  workers: number;
+  by_status: {
+    bootstrapping: number;
+    idle: number;
+    busy: number;
+    error: number;
+    dead: number;
+  };
+  /** among idle and busy ones */
+  draining: number;
+  gpus: number;
+  busy_gpus: number;
+  idle_gpus: number;
+  /** most GPUs first; CPU workers among them */
+  by_gpu_type: Array<{
+    gpu_type: string;
+    workers: number;
+    gpus: number;
+    /** of workers that run a job */
+    busy_gpus: number;
+    /** of workers that could take one */
+    idle_gpus: number;
+  }>;
+  /** percent; mean of idle and busy workers that report it */
+  util: number | null;
+  /** GB, of these workers */
+  mem_used: number | null;
+  /** GB, of these workers */
+  mem_total: number | null;
+}
+
 export type Command = {
   /** stop it, and report what it used */
   type: "cancel_job";
@@ -1753,6 +1813,21 @@ export interface Operations {
       user_id?: string;
     };
   };
+  createDownloadTicket: {
+    query: {
+      user_id?: string;
+    };
+    body: {
+      /** as `files` has it */
+      path: string;
+    };
+    answer: DownloadTicket;
+  };
+  downloadByTicket: {
+    query: {
+      ticket: string;
+    };
+  };
   previewArtifact: {
     query: {
       path?: string;
@@ -2256,6 +2331,9 @@ export interface Operations {
     query: {
       limit?: number;
       after?: string;
+      status?: Array<"bootstrapping" | "idle" | "busy" | "error" | "dead" | (string & {})>;
+      gpu?: string;
+      q?: string;
       user_id?: string;
     };
     answer: {
@@ -2277,9 +2355,27 @@ export interface Operations {
     body: Record<string, unknown>;
     answer: Worker;
   };
+  undrainWorker: {
+    body: Record<string, unknown>;
+    answer: Worker;
+  };
   resetWorker: {
     body: Record<string, unknown>;
     answer: Worker;
+  };
+  getWorkerSamples: {
+    query: {
+      since?: string;
+      until?: string;
+      bucket_s?: number;
+    };
+    answer: WorkerSamples;
+  };
+  getFleet: {
+    query: {
+      user_id?: string;
+    };
+    answer: Fleet;
   };
   bootstrapWorker: {
     body: {
