@@ -1,7 +1,16 @@
-import { Box, Briefcase, House, type LucideIcon, Server } from "lucide-react";
+import {
+  Box,
+  Briefcase,
+  CirclePlus,
+  House,
+  KeyRound,
+  type LucideIcon,
+  Receipt,
+  Server,
+} from "lucide-react";
 
 export interface NavPage {
-  to: "/" | "/jobs" | "/workers" | "/artifacts";
+  to: "/" | "/jobs" | "/workers" | "/artifacts" | "/submit" | "/billing" | "/keys";
   title: string;
   icon: LucideIcon;
   /** After `g`. */
@@ -12,6 +21,9 @@ export interface NavPage {
 export const NAV: readonly NavPage[] = [
   { to: "/", title: "Overview", icon: House, key: "o" },
   { to: "/jobs", title: "Jobs", icon: Briefcase, key: "j" },
+  { to: "/submit", title: "Submit", icon: CirclePlus, key: "s" },
   { to: "/workers", title: "Workers", icon: Server, key: "w" },
   { to: "/artifacts", title: "Artifacts", icon: Box, key: "a" },
+  { to: "/billing", title: "Billing", icon: Receipt, key: "b" },
+  { to: "/keys", title: "API keys", icon: KeyRound, key: "k" },
 ];
