@@ -20,6 +20,7 @@ import { Relay } from "./relay";
 import { Scheduler } from "./scheduler";
 import { Sweeper } from "./sweeper";
 import { Waiters } from "./waiters";
+import { WorkerSamples } from "./worker-samples";
 
 export interface AgentBridge {
   routes: Route[];
@@ -33,10 +34,11 @@ export interface AgentBridge {
 export function createAgentBridge(ctx: Context): AgentBridge {
   const waiters = new Waiters();
   const scheduler = new Scheduler(ctx, waiters);
+  const samples = new WorkerSamples(ctx);
   return {
     routes: [
       registerRoute(ctx),
-      heartbeatRoute(ctx, new Pulse(ctx)),
+      heartbeatRoute(ctx, new Pulse(ctx, samples)),
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
       jobLogRoute(ctx),
@@ -54,6 +56,6 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       new MonthCloser(ctx),
       new BillingExporter(ctx),
     ],
-    watch: [new FleetMonitor(ctx)],
+    watch: [new FleetMonitor(ctx), samples],
   };
 }

@@ -4,6 +4,7 @@ import { type Heard, type Heartbeat, recordHeartbeats } from "../infra/database/
 import { reportProgress } from "../infra/database/jobs";
 import { noteDenials } from "../infra/database/overdue-attempts";
 import { holds } from "./commands";
+import type { WorkerSamples } from "./worker-samples";
 
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
 const WINDOW_MS = 100;
@@ -22,7 +23,10 @@ export interface Beat extends Heartbeat {
 export class Pulse {
   private readonly beats: Batcher<Beat, Heard | undefined>;
 
-  constructor(private readonly ctx: Context) {
+  constructor(
+    private readonly ctx: Context,
+    private readonly samples: WorkerSamples,
+  ) {
     this.beats = new Batcher((beats) => this.record(beats), WINDOW_MS, MAX_BATCH);
   }
 
@@ -48,6 +52,7 @@ export class Pulse {
       const row = heard.get(keyOf(beat.workerId, beat.userId));
       return beat.boundKeyId === null || beat.boundKeyId === row?.bound_key_id ? row : undefined;
     };
+    for (const beat of latest.values()) if (rowOf(beat)) this.samples.add(beat);
     const progress = [...latest.values()].flatMap((beat) => {
       const row = rowOf(beat);
       const running = { job_id: beat.jobId, attempt: beat.attempt };

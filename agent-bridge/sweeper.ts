@@ -11,6 +11,7 @@ import {
 } from "../infra/database/artifact-deletion";
 import { dropAbandoned, listAbandoned } from "../infra/database/dataset-uploads";
 import { listJobsToSweep, noteSwept, type SweepableJob } from "../infra/database/leftovers";
+import { deleteOldChangeEvents } from "../infra/database/tenant-events";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 
@@ -71,6 +72,7 @@ export class Sweeper implements Part {
   /** What is too old and still needed is looked at again each time. */
   private async expire(): Promise<void> {
     const { pool, logger } = this.ctx;
+    await deleteOldChangeEvents(pool);
     for (const rule of await listTenantRules(pool)) {
       await this.each<Expired>(
         (after) => buryExpired(pool, rule, after, BATCH),

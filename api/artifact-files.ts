@@ -10,7 +10,9 @@ import { archiveOf } from "../infra/store/archive";
 import { requireArtifact, requireBytes, requireFile } from "./find-artifact";
 import { tenantQuery } from "./tenant-filter";
 
-const BINARY = { "application/octet-stream": z.string().meta({ contentEncoding: "binary" }) };
+export const BINARY = {
+  "application/octet-stream": z.string().meta({ contentEncoding: "binary" }),
+};
 const GONE = { 410: ["artifact_deleted"] };
 const AMBIGUOUS = { 400: ["ambiguous_id"] };
 
@@ -115,7 +117,11 @@ interface FoundFile {
 }
 
 /** One of the files that the manifest names, or the manifest itself. */
-async function findFile(ctx: Context, artifact: ArtifactRow, path: string): Promise<FoundFile> {
+export async function findFile(
+  ctx: Context,
+  artifact: ArtifactRow,
+  path: string,
+): Promise<FoundFile> {
   const isNamed = artifact.manifest.files.some((known) => known.path === path);
   if (isNamed || path !== MANIFEST_FILE) {
     const { key, size_bytes: sizeBytes, sha256 } = await requireFile(ctx, artifact, path);

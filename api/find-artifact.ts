@@ -10,7 +10,7 @@ import { tenantFilter } from "./tenant-filter";
 /** As much of a call as names an artifact. */
 interface Naming {
   params: Record<string, string>;
-  principal: Principal;
+  principal: Pick<Principal, "scope" | "userId">;
   query: { user_id?: string | undefined };
 }
 

@@ -17,6 +17,10 @@ import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
 import { deploymentRoutes } from "./deployments";
+import { downloadRoutes } from "./downloads";
+import { EventFeed } from "./event-feed";
+import { eventsRoute } from "./events";
+import { fleetRoute } from "./fleet";
 import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
@@ -35,6 +39,7 @@ import { rateCardRoutes } from "./rate-cards";
 import { sessionRoute } from "./sessions";
 import { storageRoutes } from "./storage";
 import { userRoutes } from "./users";
+import { workerSamplesRoute } from "./worker-samples";
 import { workerRoutes } from "./workers";
 
 export interface Api {
@@ -47,6 +52,7 @@ export interface Api {
 export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
+  const feed = new EventFeed(ctx);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
@@ -56,10 +62,12 @@ export function createApi(ctx: Context): Api {
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
       ...jobEventRoutes(ctx, watch),
+      eventsRoute(ctx, feed),
       pipelineSubmissionRoute(ctx),
       ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
       ...artifactFileRoutes(ctx),
+      ...downloadRoutes(ctx),
       artifactPreviewRoute(ctx),
       lineageRoute(ctx),
       ...storageRoutes(ctx),
@@ -81,8 +89,10 @@ export function createApi(ctx: Context): Api {
       ...userRoutes(ctx),
       paymentCustomerRoute(ctx),
       ...workerRoutes(ctx),
+      workerSamplesRoute(ctx),
+      fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch],
+    parts: [watch, feed],
   };
 }

@@ -10,8 +10,11 @@ export const tenantQuery = {
   user_id: z.string().min(1).max(64).optional().describe("admin keys: this tenant's only"),
 };
 
+/** As much of a principal as says what it may see. */
+type Seeing = Pick<Principal, "scope" | "userId">;
+
 /** Whose rows a list shows: the caller's; for an admin everybody's, or those of the tenant named. */
-export function tenantFilter(principal: Principal, userId: string | undefined): Viewer {
+export function tenantFilter(principal: Seeing, userId: string | undefined): Viewer {
   const viewer = viewerOf(principal);
   if (userId === undefined || userId === viewer) return viewer;
   if (viewer === null) return userId;

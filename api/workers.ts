@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Conflict, NotFound } from "../core/errors";
+import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
 import { listSteps } from "../infra/database/bootstraps";
@@ -13,7 +14,12 @@ import {
   listWorkers,
   type ShownWorkerRow,
 } from "../infra/database/worker-list";
-import { decommissionWorker, drainWorker, resetWorker } from "../infra/database/workers";
+import {
+  decommissionWorker,
+  drainWorker,
+  resetWorker,
+  undrainWorker,
+} from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
 import { listOf, pageOf, pageQuery, presentPage } from "../infra/http/lists";
 import type { Principal } from "../infra/http/principal";
@@ -25,6 +31,7 @@ import {
   workerDetailSchema,
   workerSchema,
 } from "./present-worker";
+import { searchQuery } from "./search-query";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 
 const NOT_FOUND = { 404: ["worker_not_found"] };
@@ -38,13 +45,21 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "listWorkers",
       tag: "Workers",
       summary: "List your workers and shared ones, the last registered first",
-      query: z.strictObject({ ...pageQuery, ...tenantQuery }),
+      query: z.strictObject({
+        ...pageQuery,
+        status: z.array(z.enum(WORKER_STATUSES)).min(1).max(16).optional().describe("any of these"),
+        gpu: z.string().min(1).max(128).optional().describe("a part of its GPU's name"),
+        ...searchQuery("a part of a worker's id or of a tag"),
+        ...tenantQuery,
+      }),
       answers: {
         200: { description: "a page of workers", schema: listOf("workers", workerSchema) },
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const rows = await listWorkers(ctx.pool, tenantFilter(principal, query.user_id), page);
+        const viewer = tenantFilter(principal, query.user_id);
+        const filter = { statuses: query.status, gpu: query.gpu, text: query.q };
+        const rows = await listWorkers(ctx.pool, viewer, filter, page);
         return presentPage("workers", rows, page, (row) => row.worker_id, presentWorker);
       },
     }),
@@ -72,7 +87,8 @@ export function workerRoutes(ctx: Context): Route[] {
       operationId: "drainWorker",
       tag: "Workers",
       summary: "Let a worker finish its job and take no other",
-      description: "Its parked poll ends. Registering again, as another boot, ends the draining.",
+      description:
+        "Its waiting poll ends. `undrain` ends the draining, and so does registering again as another boot.",
       body: { schema: z.strictObject({}), examples: {}, optional: true },
       answers: { 202: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
@@ -84,6 +100,30 @@ export function workerRoutes(ctx: Context): Route[] {
           await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
         });
         ctx.signals.wake([workerId]);
+        return presentWorker(await requireWorker(ctx, params, viewer));
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/undrain"],
+      scope: "user",
+      operationId: "undrainWorker",
+      tag: "Workers",
+      summary: "Let a draining worker take jobs again",
+      description:
+        "An agent that has left by then must be started again. A worker that is not draining stays as it is.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 200: { description: "the worker", schema: workerSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        const viewer = viewerOf(principal);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
+        await transaction(ctx.pool, async (db) => {
+          await undrainWorker(db, workerId);
+          const action = "worker_undrained";
+          await recordAudit(db, { userId, action, subject: workerId, principal });
+        });
+        ctx.signals.queueChanged();
         return presentWorker(await requireWorker(ctx, params, viewer));
       },
     }),

@@ -37,6 +37,9 @@ const variables = {
   FORGE_JOB_TIMEOUT_S: wholeNumber(7 * 86_400).describe(
     "longest an attempt may run where its job doesn't say, in seconds",
   ),
+  FORGE_WORKER_SAMPLE_S: seconds(60).describe(
+    "how often a worker's utilisation and memory are kept; a minute has one sample at most, in seconds",
+  ),
   FORGE_CANCEL_GRACE_S: seconds(20).describe(
     "a worker that still holds its cancelled job for longer loses it, in seconds",
   ),
@@ -158,6 +161,7 @@ const schema = z.object(variables).transform((env, context) => ({
     heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
     assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
     deafAfterS: env.FORGE_DEAF_AFTER_S,
+    sampleIntervalS: env.FORGE_WORKER_SAMPLE_S,
     offerS: env.FORGE_OFFER_S,
     deadlineGraceS: env.FORGE_DEADLINE_GRACE_S,
     rankedTenants: listOf(env.FORGE_RANKED_TENANTS),

@@ -1,5 +1,7 @@
+import type { WorkerStatus } from "../../core/states";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { maybeOne, type Queryable } from "./pool";
+import { anyContains, contains, either } from "./text-search";
 import type { Viewer } from "./viewer";
 import type { WorkerRow } from "./workers";
 
@@ -21,21 +23,37 @@ const shownTo = (viewer: string): string => `w.*,
     select from jobs j where j.job_id = a.job_id and j.user_id = ${viewer}) then a.job_id end as current_job_id`;
 
 /** Its own, and shared ones that may get its jobs. */
-const isShownTo = (viewer: string): string =>
+export const isShownTo = (viewer: string): string =>
   `(${viewer}::text is null or w.user_id = ${viewer}
     or w.shared and coalesce(${viewer} = any(w.tenants), true))`;
+
+export interface WorkerFilter {
+  statuses?: WorkerStatus[] | undefined;
+  /** A part of its GPU's name. */
+  gpu?: string | undefined;
+  /** A part of its id or of a tag. */
+  text?: string | undefined;
+}
 
 /** One page of the workers that this viewer owns, and of shared ones, the latest to be registered first. */
 export async function listWorkers(
   db: Queryable,
   viewer: Viewer,
+  filter: WorkerFilter,
   page: Page,
 ): Promise<WithPosition<ShownWorkerRow>[]> {
   return await listPage<ShownWorkerRow>(db, {
     select: shownTo("$1"),
     from: WITH_JOB,
     order: ["w.registered_at", "w.worker_id"],
-    where: new Where().with(viewer, isShownTo).and("w.decommissioned_at is null"),
+    where: new Where()
+      .with(viewer, isShownTo)
+      .and("w.decommissioned_at is null")
+      .also(filter.statuses, (statuses) => `w.status = any(${statuses})`)
+      .also(filter.gpu, (text) => contains("w.gpu_name", text))
+      .also(filter.text, (text) =>
+        either(contains("w.worker_id", text), anyContains("w.tags", text)),
+      ),
     page,
   });
 }

@@ -261,6 +261,15 @@ export async function drainWorker(db: Queryable, workerId: string): Promise<void
   await execute(db, "update workers set draining = true where worker_id = $1", [workerId]);
 }
 
+/** Takes jobs again, if it is there still. */
+export async function undrainWorker(db: Queryable, workerId: string): Promise<void> {
+  await execute(
+    db,
+    "update workers set draining = false where worker_id = $1 and decommissioned_at is null",
+    [workerId],
+  );
+}
+
 /** Out of the fleet for good, unless it registers anew. Call when it holds nothing any more. */
 export async function decommissionWorker(db: Queryable, workerId: string): Promise<void> {
   await execute(

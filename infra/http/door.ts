@@ -29,6 +29,9 @@ const LARGE_BODY = 16_384;
 /** Of one tenant that may wait to be read, each in memory. */
 const MAX_LARGE_BODIES = 100;
 
+/** Refusals of what may be guessed, by somebody without a key. */
+const GUESSED = ["invalid_api_key", "invalid_ticket"];
+
 /** What every request passes before its route looks at it: its key, its tenant's limits and its tenant's share. */
 export class Door {
   private readonly keys: KeyLookup;
@@ -102,7 +105,7 @@ export class Door {
    */
   async mayAnswer(error: Error, { principal, ip }: FastifyRequest): Promise<boolean> {
     if (!(error instanceof ForgeError)) return true;
-    if (error.status !== 429 && error.code !== "invalid_api_key") return true;
+    if (error.status !== 429 && !GUESSED.includes(error.code)) return true;
     if (principal) return await this.tenants.wait(principal.userId);
     this.shares.spendOnStranger(1);
     return await this.strangers.wait(addressGroup(ip));

@@ -68,7 +68,7 @@ export class ParkingLot implements Part {
    */
   park(
     request: FastifyRequest,
-    { keyId, userId, scope }: Principal,
+    { keyId, userId, scope }: Pick<Principal, "keyId" | "userId" | "scope">,
     reply: FastifyReply,
     { maxS, as = scope === "user" ? "waiting_requests" : "waiting_polls" }: Parked = {},
   ): ParkedRequest {

@@ -85,7 +85,7 @@ export const mayActFor = (
 };
 
 /** Whose things this key may see: its tenant's; everybody's for an admin. */
-export const viewerOf = (principal: Principal): Viewer =>
+export const viewerOf = (principal: Pick<Principal, "scope" | "userId">): Viewer =>
   principal.scope === "admin" ? null : principal.userId;
 
 /** The one key that the request carries, in one header or the same in both. */

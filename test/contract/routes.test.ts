@@ -26,6 +26,7 @@ beforeAll(async () => {
     FORGE_MAX_BOOTSTRAPS_PER_TENANT: "1000",
     FORGE_COMPUTE_REPOSITORY: "https://example.org/compute.git",
     FORGE_RATE_LIMIT_PER_MINUTE: "1000000",
+    FORGE_MAX_STREAM_S: "0.2",
     FORGE_CANCEL_GRACE_S: "600",
     FORGE_DEPLOYMENT_STOP_GRACE_S: "600",
   });

@@ -195,6 +195,7 @@ export const ROWS: Row[] = [
   },
   get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
   get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
+  get("/api/events", () => ["/api/events"], {}),
   get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
     artifacts: [expect.objectContaining({ artifact_id: expect.any(String) })],
   }),
@@ -325,6 +326,23 @@ export const ROWS: Row[] = [
     status: 202,
     answer: { draining: true },
   },
+  {
+    operations: ["POST /api/workers/{worker_id}/undrain"],
+    method: "POST",
+    paths: ({ leaving_worker_id: id }) => [`/api/workers/${id}/undrain`],
+    scope: "user",
+    status: 200,
+    answer: { draining: false },
+  },
+  get("/api/workers/{worker_id}/samples", ({ worker_id: id }) => [`/api/workers/${id}/samples`], {
+    samples: expect.any(Array),
+    bucket_s: expect.any(Number),
+  }),
+  get("/api/fleet", () => ["/api/fleet"], {
+    workers: expect.any(Number),
+    by_status: expect.objectContaining({ idle: expect.any(Number) }),
+    by_gpu_type: expect.any(Array),
+  }),
   {
     operations: ["POST /api/workers/{worker_id}/reset"],
     method: "POST",
@@ -489,6 +507,26 @@ export const ROWS: Row[] = [
     ({ artifact_id: id, file }) => [`/api/artifacts/${id}/files/${file}`],
     {},
   ),
+  {
+    operations: ["POST /api/artifacts/{artifact_id}/tickets"],
+    method: "POST",
+    paths: ({ artifact_id: id }) => [`/api/artifacts/${id}/tickets`],
+    scope: "user",
+    status: 201,
+    body: ({ file }) => ({ path: file }),
+    answer: {
+      url: expect.stringMatching(/^\/api\/downloads\?ticket=/),
+      expires_at: expect.any(String),
+    },
+  },
+  {
+    operations: ["GET /api/downloads"],
+    method: "GET",
+    paths: () => ["/api/downloads?ticket=expired"],
+    scope: "open",
+    status: 403,
+    answer: { error: expect.objectContaining({ code: "invalid_ticket" }) },
+  },
   get(
     "/api/artifacts/{artifact_id}/preview",
     ({ artifact_id: id, file }) => [

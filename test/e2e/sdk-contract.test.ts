@@ -92,8 +92,9 @@ describe.each(Object.keys(RUNNERS))("%s", (client) => {
   );
 });
 
-/** What only workers and Prometheus ask for: SDKs are for people. */
+/** What only workers and Prometheus ask for, and browsers by a ticket: SDKs are for people. */
 const NOT_FOR_USERS = [
+  "downloadByTicket",
   "getMetrics",
   "heartbeat",
   "nextJob",

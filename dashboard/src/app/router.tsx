@@ -5,13 +5,16 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
-import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readBillingSearch } from "../billing/search";
 import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
+import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readKeysSearch } from "../keys/search";
 import {
   readNewPipelineSearch,
   readPipelineSearch,
   readPipelinesSearch,
 } from "../pipelines/search";
+import { readSubmitSearch } from "../submit/search";
 import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
@@ -110,6 +113,27 @@ const artifact = createRoute({
   component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
 });
 
+const submit = createRoute({
+  getParentRoute: () => root,
+  path: "/submit",
+  validateSearch: readSubmitSearch,
+  component: lazyRouteComponent(() => import("../submit/submit-page"), "SubmitPage"),
+});
+
+const billing = createRoute({
+  getParentRoute: () => root,
+  path: "/billing",
+  validateSearch: readBillingSearch,
+  component: lazyRouteComponent(() => import("../billing/billing-page"), "BillingPage"),
+});
+
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: "/keys",
+  validateSearch: readKeysSearch,
+  component: lazyRouteComponent(() => import("../keys/keys-page"), "KeysPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -126,6 +150,9 @@ export const router = createRouter({
     pipeline,
     deployments,
     deployment,
+    submit,
+    billing,
+    keys,
   ]),
   basepath: "/ui",
   parseSearch,

@@ -27,7 +27,9 @@ export function DeploymentFigures({ deployment }: { deployment: DeploymentDetail
         name="Healthy servers"
         value={healthyServers(deployment)}
         note={
-          least === most ? `${plural(least, "server")} wanted` : `${least} to ${most} servers wanted`
+          least === most
+            ? `${plural(least, "server")} wanted`
+            : `${least} to ${most} servers wanted`
         }
       />
       <Figure

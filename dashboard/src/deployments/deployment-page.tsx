@@ -88,8 +88,7 @@ function Loaded({
         tone={explanation.tone}
         icon={explanation.tone === "ok" ? <CircleCheck size={15} /> : undefined}
       >
-        <strong>{explanation.why}</strong>{" "}
-        <span className={styles.quiet}>{explanation.next}</span>
+        <strong>{explanation.why}</strong> <span className={styles.quiet}>{explanation.next}</span>
       </Notice>
       <p className={styles.address}>
         <span className={styles.quiet}>Address</span>

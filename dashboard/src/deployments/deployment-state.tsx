@@ -27,7 +27,8 @@ export function deploymentState(deployment: Stated): State {
   return deployment.trouble === null ? "starting" : "down";
 }
 
-export const deploymentMark = (deployment: Stated): Mark => STATES[deploymentState(deployment)].mark;
+export const deploymentMark = (deployment: Stated): Mark =>
+  STATES[deploymentState(deployment)].mark;
 export const deploymentStateName = (deployment: Stated): string =>
   STATES[deploymentState(deployment)].name;
 

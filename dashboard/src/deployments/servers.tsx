@@ -81,7 +81,11 @@ const COLUMNS: readonly Column<Placement>[] = [
 ];
 
 /** All servers that there ever were, the newest first, and why each has ended. */
-export function Servers({ deployment: { placements, replicas } }: { deployment: DeploymentDetail }) {
+export function Servers({
+  deployment: { placements, replicas },
+}: {
+  deployment: DeploymentDetail;
+}) {
   const rows = [...placements]
     .sort((a, b) => b.placement - a.placement)
     .map((placement) => ({

@@ -175,9 +175,7 @@ function listed(names: readonly string[]): string {
   if (names.length > MAX_LISTED) {
     return `${names.slice(0, MAX_LISTED - 1).join(", ")} and ${names.length - MAX_LISTED + 1} others`;
   }
-  return names.length < 2
-    ? names.join("")
-    : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+  return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
 const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);

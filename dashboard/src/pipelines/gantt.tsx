@@ -78,7 +78,11 @@ function Axis({ axis, fromMs }: { axis: TimeAxis; fromMs: number }) {
     <div className={styles.axis} aria-hidden="true">
       <span className={styles.scale}>
         {axis.ticks.map((ms) => (
-          <span key={ms} className={styles.tick} style={{ left: percent(axis.shareOf(fromMs + ms)) }}>
+          <span
+            key={ms}
+            className={styles.tick}
+            style={{ left: percent(axis.shareOf(fromMs + ms)) }}
+          >
             {ms === 0 ? "0" : formatDuration(ms)}
           </span>
         ))}
@@ -100,7 +104,11 @@ function Grid({ axis, fromMs }: { axis: TimeAxis; fromMs: number }) {
   return (
     <>
       {axis.ticks.map((ms) => (
-        <span key={ms} className={styles.line} style={{ left: percent(axis.shareOf(fromMs + ms)) }} />
+        <span
+          key={ms}
+          className={styles.line}
+          style={{ left: percent(axis.shareOf(fromMs + ms)) }}
+        />
       ))}
       {axis.breaks.map(({ startMs, endMs }) => {
         const left = axis.shareOf(startMs);
@@ -130,8 +138,7 @@ function Bar({
 }) {
   const left = axis.shareOf(startMs);
   const place = { left: percent(left), width: percent(axis.shareOf(endMs) - left) };
-  const queuedMs =
-    isForecast || step.reused ? 0 : Math.min(workMs || endMs, endMs) - startMs;
+  const queuedMs = isForecast || step.reused ? 0 : Math.min(workMs || endMs, endMs) - startMs;
   const queued = endMs > startMs ? Math.max(0, queuedMs) / (endMs - startMs) : 0;
   return (
     <span

@@ -115,8 +115,7 @@ function Loaded({
           )
         }
       >
-        <strong>{explanation.why}</strong>{" "}
-        <span className={styles.next}>{explanation.next}</span>
+        <strong>{explanation.why}</strong> <span className={styles.next}>{explanation.next}</span>
       </Notice>
       <PipelineFigures pipeline={pipeline} />
       <Tabs<PipelineView>

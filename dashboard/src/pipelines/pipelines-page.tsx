@@ -17,8 +17,10 @@ const route = getRouteApi("/pipelines");
 const FIRST_PIPELINE = [
   "forge pipelines run --template synthetic --skip audit --skip distill --skip deploy",
   "--set generate.domain=sums --set generate.num_samples=400 --set train.model=builtin:tiny --wait",
-].join(" \
-  ");
+].join(
+  " \
+  ",
+);
 
 export function PipelinesPage() {
   const search = route.useSearch();

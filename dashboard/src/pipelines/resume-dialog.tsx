@@ -20,13 +20,19 @@ export const ResumeDialog = ({ open, ...rest }: Props) => (
   <Dialog
     open={open}
     onClose={rest.onClose}
-    title={rest.pipeline.status === "completed" ? "Run this pipeline again?" : "Resume this pipeline?"}
+    title={
+      rest.pipeline.status === "completed" ? "Run this pipeline again?" : "Resume this pipeline?"
+    }
   >
     <ResumeForm {...rest} />
   </Dialog>
 );
 
-type Changes = { from?: string; budget_usd?: number; gates?: { step: string; condition: string }[] };
+type Changes = {
+  from?: string;
+  budget_usd?: number;
+  gates?: { step: string; condition: string }[];
+};
 
 function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
   const forge = useForge();
@@ -50,7 +56,9 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
       {
         ...(from ? { from } : {}),
         ...(usd !== null && usd !== pipeline.budget_usd ? { budget_usd: usd } : {}),
-        ...(changed.length > 0 ? { gates: changed.map(({ step, condition }) => ({ step, condition })) } : {}),
+        ...(changed.length > 0
+          ? { gates: changed.map(({ step, condition }) => ({ step, condition })) }
+          : {}),
       },
       { onSuccess: onClose },
     );
@@ -89,7 +97,9 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
           label={`Gate of ${gate.step}`}
           error={gateError(gate.step)}
           hint={
-            gate.hasFailed ? "With another gate, the step is judged again and not done again." : undefined
+            gate.hasFailed
+              ? "With another gate, the step is judged again and not done again."
+              : undefined
           }
         >
           {(input) => (
@@ -98,7 +108,9 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
               spellCheck={false}
               value={gate.condition}
               onChange={({ target }) =>
-                setGates(gates.map((each, n) => (n === at ? { ...each, condition: target.value } : each)))
+                setGates(
+                  gates.map((each, n) => (n === at ? { ...each, condition: target.value } : each)),
+                )
               }
             />
           )}

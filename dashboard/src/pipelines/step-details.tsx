@@ -9,9 +9,9 @@ import { KeyValue } from "../ui/key-value";
 import { Money } from "../ui/money";
 import { Section } from "../ui/page";
 import { Duration, Time } from "../ui/time";
-import { StepStatus } from "./pipeline-state";
 import { ApprovalView } from "./approval-view";
 import { GateView } from "./gate-view";
+import { StepStatus } from "./pipeline-state";
 import styles from "./step-details.module.css";
 import { StepCost } from "./steps-table";
 

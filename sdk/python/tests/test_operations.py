@@ -56,6 +56,7 @@ CALLS: dict[str, Call] = {
     "cancelJob": lambda c: c.jobs.cancel("j"),
     "getJobLog": lambda c: c.jobs.logs("j", attempt=1, tail_bytes=9),
     "streamJobEvents": lambda c: c.jobs.events("j"),
+    "streamEvents": lambda c: c.events(limit=1),
     "createPipeline": lambda c: c.pipelines.run("synthetic", {"train": {"model": "m"}}, name="n"),
     "listPipelines": lambda c: c.pipelines.list(status="running", tag="x", q="n", user_id="u"),
     "setPipelineBudget": lambda c: c.pipelines.set_budget("p", 9, warning_usd=8),
@@ -73,6 +74,7 @@ CALLS: dict[str, Call] = {
     "getFile": lambda c: c.artifacts.verify("a"),
     "getArchive": lambda c: c.artifacts.archive("a", Path("a.tar")),
     "previewArtifact": lambda c: c.artifacts.preview("a", "raw.csv"),
+    "createDownloadTicket": lambda c: c.artifacts.download_ticket("a", "raw.csv"),
     "getLineage": lambda c: c.artifacts.lineage("a"),
     "getStorage": lambda c: c.artifacts.storage("2026-11"),
     "getRetention": lambda c: c.artifacts.retention(user_id="u"),
@@ -109,7 +111,10 @@ CALLS: dict[str, Call] = {
     "createUser": lambda c: c.users.create("n", user_id="u"),
     "listUsers": lambda c: c.users.list(),
     "setPaymentCustomer": lambda c: c.users.set_payment_customer("u", None),
-    "listWorkers": lambda c: c.workers.list(),
+    "listWorkers": lambda c: c.workers.list(status=["idle"], gpu="a100", q="x", user_id="u"),
+    "getFleet": lambda c: c.workers.summary(user_id="u"),
+    "getWorkerSamples": lambda c: c.workers.samples("w", since="2026-01-01T00:00:00Z", bucket_s=60),
+    "undrainWorker": lambda c: c.workers.undrain("w"),
     "getWorker": lambda c: c.workers.get("w"),
     "decommissionWorker": lambda c: c.workers.remove("w"),
     "drainWorker": lambda c: c.workers.drain("w"),
@@ -124,6 +129,7 @@ CALLS: dict[str, Call] = {
 }
 
 NOT_FOR_USERS = {
+    "downloadByTicket",
     "getMetrics",
     "heartbeat",
     "nextJob",
@@ -147,6 +153,9 @@ def as_documented(request: Request, *, full: bool) -> Answer:
     if name == "streamJobEvents":
         data = json.dumps({"job_id": "j", "status": "completed"})
         body = f"id: 1\nevent: status\ndata: {data}\n\n".encode()
+        return Answer(body=body, headers={"Content-Type": "text/event-stream"})
+    if name == "streamEvents":
+        body = b'id: 1\nevent: ready\ndata: {"resumed": false}\n\n'
         return Answer(body=body, headers={"Content-Type": "text/event-stream"})
     code, answer = next(
         (code, answer) for code, answer in operation["responses"].items() if code.startswith("2")

@@ -20,6 +20,7 @@ import type {
   GenerateParams,
   TrainParams,
 } from "./submission.ts";
+import { type TenantEvent, type TenantEventOptions, tenantEvents } from "./tenant-events.ts";
 import { Transport } from "./transport.ts";
 
 /**
@@ -106,6 +107,14 @@ export class Forge {
   /** What a job left behind: metadata and URIs. `client.artifacts` has the files. */
   async getArtifacts(job: JobRef, options?: RequestOptions): Promise<Artifact[]> {
     return await this.jobs.artifacts(job, options);
+  }
+
+  /**
+   * Everything that happens to your jobs, pipelines, deployments and workers, from now on and through
+   * cuts. It begins with `ready`.
+   */
+  events(options: TenantEventOptions = {}): AsyncGenerator<TenantEvent, void, undefined> {
+    return tenantEvents(this.#transport, options);
   }
 
   /** The same client with other limits. */

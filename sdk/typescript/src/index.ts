@@ -40,7 +40,12 @@ export type {
   PipelineSubmission,
   PipelineWaitOptions,
 } from "./resources/pipelines.ts";
-export type { BootstrapPlan, Machine, RegisteredWorker } from "./resources/workers.ts";
+export type {
+  BootstrapPlan,
+  Machine,
+  RegisteredWorker,
+  WorkerFilters,
+} from "./resources/workers.ts";
 export type {
   ApiKey,
   Artifact,
@@ -53,6 +58,7 @@ export type {
   Deployment,
   DeploymentDetail,
   Estimate,
+  Fleet,
   Identity,
   JobCounts,
   JobThroughput,
@@ -72,6 +78,7 @@ export type {
   User,
   Worker,
   WorkerDetail,
+  WorkerSamples,
 } from "./schema.ts";
 export type { ForgeOptions } from "./settings.ts";
 export type { ServerSentEvent } from "./sse.ts";
@@ -84,6 +91,7 @@ export type {
   SubmissionParams,
   TrainParams,
 } from "./submission.ts";
+export type { TenantEvent, TenantEventOptions } from "./tenant-events.ts";
 export type { DatasetSource } from "./upload.ts";
 export type { FileCheck, ManifestFile, OnCheck, Verification } from "./verification.ts";
 export { VERSION } from "./version.ts";

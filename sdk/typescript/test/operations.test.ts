@@ -37,8 +37,9 @@ const OPERATIONS = Object.entries(DOCUMENT.paths).flatMap(([template, methods]) 
   })),
 );
 
-/** What a worker says, which the agent has, and what Prometheus reads. */
+/** What workers and Prometheus ask for, and browsers by a ticket. */
 const NOT_FOR_USERS = [
+  "downloadByTicket",
   "getMetrics",
   "appendJobLog",
   "downloadJobInput",
@@ -102,6 +103,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   cancelJob: (c) => c.jobs.cancel("j"),
   getJobLog: (c) => c.jobs.logs("j", { attempt: 1, tailBytes: 9 }),
   streamJobEvents: (c) => c.jobs.events("j"),
+  streamEvents: (c) => c.events(),
   createPipeline: (c) =>
     c.pipelines.run("synthetic", { train: { model: "m" } }, { name: "n", approvals: ["deploy"] }),
   listPipelines: (c) => c.pipelines.list({ status: "running", tag: "x", q: "n", user_id: "u" }),
@@ -127,6 +129,7 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   getFile: (c) => c.artifacts.verify("a"),
   getArchive: (c, folder) => c.artifacts.archive("a", join(folder, "a.tar")),
   previewArtifact: (c) => c.artifacts.preview("a", "raw.csv"),
+  createDownloadTicket: (c) => c.artifacts.downloadTicket("a", "raw.csv"),
   getLineage: (c) => c.artifacts.lineage("a"),
   getStorage: (c) => c.artifacts.storage("2026-11"),
   getRetention: (c) => c.artifacts.retention({ user_id: "u" }),
@@ -162,7 +165,10 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   createUser: (c) => c.users.create("n", { user_id: "u" }),
   listUsers: (c) => c.users.list(),
   setPaymentCustomer: (c) => c.users.setPaymentCustomer("u", null),
-  listWorkers: (c) => c.workers.list(),
+  listWorkers: (c) => c.workers.list({ status: ["idle"], gpu: "a100", q: "x", user_id: "u" }),
+  getFleet: (c) => c.workers.summary({ user_id: "u" }),
+  getWorkerSamples: (c) => c.workers.samples("w", { since: new Date(), bucket_s: 60 }),
+  undrainWorker: (c) => c.workers.undrain("w"),
   getWorker: (c) => c.workers.get("w"),
   decommissionWorker: (c) => c.workers.remove("w"),
   drainWorker: (c) => c.workers.drain("w"),
@@ -226,7 +232,9 @@ const patternOf = (template: string): RegExp =>
 /** As empty as the API's answers may be. */
 function answerOf(asked: Asked): Answer {
   const operation = operationOf(asked);
-  if (operation.operationId === "streamJobEvents") return { status: 204, body: "" };
+  if (["streamJobEvents", "streamEvents"].includes(operation.operationId)) {
+    return { status: 204, body: "" };
+  }
   if (operation.operationId === "getManifest") return json(server.manifest);
   if (operation.operationId === "getFile") return { body: server.files["raw.jsonl"] ?? "" };
   const found = Object.entries(operation.responses).find(([status]) => status.startsWith("2"));

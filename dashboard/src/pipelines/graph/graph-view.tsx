@@ -88,7 +88,4 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
 }
 
 const heightOf = ({ height }: Layout, isNarrow: boolean): number =>
-  Math.min(
-    Math.max(height + 2 * PADDING, MIN_HEIGHT),
-    isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT,
-  );
+  Math.min(Math.max(height + 2 * PADDING, MIN_HEIGHT), isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT);

@@ -52,9 +52,7 @@ export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
         <span className={styles.foot}>
           <span className={styles.state}>{aboutOf(step)}</span>
           <span className={styles.numbers}>
-            {step.started_at !== null && (
-              <Duration from={step.started_at} to={step.completed_at} />
-            )}
+            {step.started_at !== null && <Duration from={step.started_at} to={step.completed_at} />}
             {step.cost_usd !== null && step.cost_usd > 0 && ` · ${formatUsd(step.cost_usd)}`}
           </span>
         </span>

@@ -6,7 +6,7 @@ import { ErrorBanner, Notice } from "../../ui/error-banner";
 import { plural } from "../../ui/format";
 import { Page, Section } from "../../ui/page";
 import { Tabs } from "../../ui/tabs";
-import { type TemplateName, TEMPLATES } from "../search";
+import { TEMPLATES, type TemplateName } from "../search";
 import { includedSteps, stepOf } from "./draft";
 import styles from "./new-pipeline-page.module.css";
 import { PipelineOptions } from "./pipeline-options";
@@ -22,12 +22,12 @@ export function NewPipelinePage() {
   const navigate = useNavigate();
   const form = useNewPipeline(template);
   const element = useRef<HTMLFormElement>(null);
-  const { draft, problemAt, problemCount, isRefused } = form;
+  const { draft, problemAt, problemCount, isWrong, tries } = form;
   // What is wrong is where the keyboard is.
   useEffect(() => {
-    if (problemCount === 0 && !isRefused) return;
+    if (tries === 0 || !isWrong) return;
     element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
-  }, [problemCount > 0, isRefused]);
+  }, [tries, isWrong]);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     form.submit();
@@ -62,7 +62,8 @@ export function NewPipelinePage() {
             {form.error && <ErrorBanner what="The pipeline was refused" error={form.error} />}
             {problemCount > 0 && (
               <Notice tone="danger">
-                {plural(problemCount, "field")} {problemCount === 1 ? "is" : "are"} missing or wrong.
+                {plural(problemCount, "field")} {problemCount === 1 ? "is" : "are"} missing or
+                wrong.
               </Notice>
             )}
             <Button kind="primary" type="submit" busy={form.isBusy}>

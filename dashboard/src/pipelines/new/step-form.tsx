@@ -1,8 +1,8 @@
 import { useState } from "react";
 import type { JobType } from "../../jobs/search";
-import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";
 import { formTitle } from "../../submit/fields";
 import { FormField } from "../../submit/form-field";
+import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";
 import type { StepDraft } from "./draft";
 import styles from "./step-form.module.css";
 import {
@@ -48,7 +48,9 @@ export function StepForm({ type, step, included, problemAt, onChange, onLeave, s
         />
         <span className={styles.text}>
           {step.isIncluded ? STEP_TEXTS[type] : "Left out."}
-          {step.isIncluded && wired.from && ` Its ${wired.from.what} comes from ${wired.from.step}.`}
+          {step.isIncluded &&
+            wired.from &&
+            ` Its ${wired.from.what} comes from ${wired.from.step}.`}
         </span>
       </legend>
       {step.isIncluded && (

@@ -14,7 +14,7 @@ export function useNewPipeline(template: TemplateName) {
   const navigate = useNavigate();
   const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT);
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
-  const [hasTried, setTried] = useState(false);
+  const [tries, setTries] = useState(0);
   const { body, problems } = readDraft(template, draft);
   const submission = useMutation({
     mutationFn: () => forge.pipelines.create(body),
@@ -43,16 +43,17 @@ export function useNewPipeline(template: TemplateName) {
     /** A field says what is wrong with it once it was left, or a submission was tried. */
     problemAt: (place: string): string | undefined => {
       if (place === refusedAt) return refusal?.message;
-      return hasTried || left.has(place) ? problems[place] : undefined;
+      return tries > 0 || left.has(place) ? problems[place] : undefined;
     },
     submit: (): void => {
-      setTried(true);
+      setTries(tries + 1);
       if (Object.keys(problems).length === 0) submission.mutate();
     },
-    problemCount: hasTried ? Object.keys(problems).length : 0,
+    tries,
+    problemCount: tries > 0 ? Object.keys(problems).length : 0,
     isBusy: submission.isPending,
     /** A refusal that no field shows. */
     error: refusedAt === undefined ? submission.error : null,
-    isRefused: submission.isError,
+    isWrong: submission.isError || Object.keys(problems).length > 0,
   };
 }

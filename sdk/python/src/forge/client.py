@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import AsyncGenerator, Generator
 from dataclasses import replace
 
 from typing_extensions import Self
@@ -11,6 +12,7 @@ from .async_transport import AsyncTransport
 from .errors import ForgeError
 from .in_thread import FileWork
 from .job import AsyncJob, Job
+from .models import TenantEvent
 from .operation import Async, Sync
 from .resources.accounts import ApiKeys, RateCards, Users
 from .resources.artifacts import Artifacts, AsyncArtifacts
@@ -23,6 +25,7 @@ from .resources.service import Service
 from .resources.submissions import Submissions
 from .resources.workers import Workers
 from .settings import Settings
+from .tenant_events import tenant_events, tenant_events_async
 from .transport import Transport
 from .wire import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT_S, Wire
 
@@ -78,6 +81,13 @@ class Forge(Submissions[Sync, Job]):
         In a terminal a line shows how it stands, but for `progress=False`.
         """
         return self.jobs.wait(job_id, poll_interval, timeout, on_event, progress=progress)
+
+    def events(self, *, limit: int | None = None) -> Generator[TenantEvent, None, None]:
+        """Everything that happens to your jobs, pipelines, deployments and workers.
+
+        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        """
+        return tenant_events(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None
@@ -148,6 +158,13 @@ class AsyncForge(Submissions[Async, AsyncJob]):
     ) -> AsyncJob:
         """Returns when a job has completed. Raises JobFailedError and WaitTimeoutError."""
         return await self.jobs.wait(job_id, poll_interval, timeout, on_event)
+
+    def events(self, *, limit: int | None = None) -> AsyncGenerator[TenantEvent, None]:
+        """Everything that happens to your jobs, pipelines, deployments and workers.
+
+        From now on, and through cuts. It begins with `ready`; `limit` is after how many it stops.
+        """
+        return tenant_events_async(self._transport, limit)
 
     def with_options(
         self, *, timeout: float | None = None, max_retries: int | None = None

@@ -7,9 +7,10 @@ import type { Listing, ListOptions } from "../listing.ts";
 import type { Moment, RequestOptions } from "../options.ts";
 import { segmentsOf } from "../paths.ts";
 import { Counter, type OnProgress } from "../progress.ts";
-import { get, path, SLOW_ANSWER_MS } from "../request.ts";
+import { get, path, post, SLOW_ANSWER_MS } from "../request.ts";
 import type {
   Artifact,
+  DownloadTicket,
   Lineage,
   Manifest,
   RetentionRules,
@@ -83,6 +84,19 @@ export class Artifacts extends Resource {
   async files(artifactId: string, options?: RequestOptions): Promise<ManifestFile[]> {
     const request = get(path`/api/artifacts/${artifactId}/files`);
     return filesOf(await this.transport.json(request, options));
+  }
+
+  /**
+   * A link to one file that works for a minute without a key, for a browser. Its `url` is a path of the
+   * API: put the address of Forge before it.
+   */
+  async downloadTicket(
+    artifactId: string,
+    filePath: string,
+    options?: RequestOptions,
+  ): Promise<DownloadTicket> {
+    const request = post(path`/api/artifacts/${artifactId}/tickets`, { path: filePath });
+    return await this.transport.json(request, options);
   }
 
   /** What it was made from, and what was made from it. */

@@ -1,7 +1,7 @@
 import type { Listing, ListOptions } from "../listing.ts";
-import type { CreateOptions, RequestOptions } from "../options.ts";
+import type { CreateOptions, RequestOptions, TimeSpan } from "../options.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Operations, Worker, WorkerDetail } from "../schema.ts";
+import type { Fleet, Operations, Worker, WorkerDetail, WorkerSamples } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
 type SshForm = Extract<Operations["registerWorker"]["body"], { ssh_host: unknown }>;
@@ -18,14 +18,37 @@ export interface RegisteredWorker {
 /** What would be done to a machine; nothing was done. */
 export type BootstrapPlan = Operations["registerWorker"]["answer"];
 
+export interface WorkerFilters extends ListOptions {
+  status?: Worker["status"] | readonly Worker["status"][] | undefined;
+  /** A part of the GPU's name. */
+  gpu?: string | undefined;
+  /** A part of an id or of a tag. */
+  q?: string | undefined;
+  user_id?: string | undefined;
+}
+
 /** `client.workers`. */
 export class Workers extends Resource {
   /** Workers, newest first; `limit` is how many in all. */
-  list(
-    filters: ListOptions & { user_id?: string | undefined } = {},
-    options?: RequestOptions,
-  ): Listing<Worker> {
+  list(filters: WorkerFilters = {}, options?: RequestOptions): Listing<Worker> {
     return this.listing({ path: "/api/workers", name: "workers", query: filters, options });
+  }
+
+  /** How many workers and GPUs there are, and how busy they are. */
+  async summary(
+    query: { user_id?: string | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<Fleet> {
+    return await this.transport.json(get("/api/fleet", query), options);
+  }
+
+  /** Its utilisation and memory over the last day. */
+  async samples(
+    workerId: string,
+    query: TimeSpan = {},
+    options?: RequestOptions,
+  ): Promise<WorkerSamples> {
+    return await this.transport.json(get(path`/api/workers/${workerId}/samples`, query), options);
   }
 
   /** A worker, and how far its setting up has come. */
@@ -68,6 +91,11 @@ export class Workers extends Resource {
   /** Lets it finish its job, and take no other. */
   async drain(workerId: string, options?: RequestOptions): Promise<Worker> {
     return await this.transport.json(post(path`/api/workers/${workerId}/drain`), options);
+  }
+
+  /** Lets a draining one take jobs again; an agent that has left must be started again. */
+  async undrain(workerId: string, options?: RequestOptions): Promise<Worker> {
+    return await this.transport.json(post(path`/api/workers/${workerId}/undrain`), options);
   }
 
   /** Puts one that is in error back into service; for admins. */

@@ -77,7 +77,9 @@ def records(
     """List the bills of jobs, newest first."""
     sort = "cost" if by_cost else None
     with client_of(context) as client:
-        found = list(client.billing.records(period=period, job_type=job_type, sort=sort, limit=limit))
+        found = list(
+            client.billing.records(period=period, job_type=job_type, sort=sort, limit=limit)
+        )
     if as_json:
         print_json({"records": [each.to_dict() for each in found]})
         return

@@ -15,10 +15,21 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("list")
-def list_workers(context: typer.Context, limit: Limit = 50, as_json: AsJson = False) -> None:
+def list_workers(
+    context: typer.Context,
+    status: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="idle, busy, dead …; repeatable.")
+    ] = None,
+    gpu: Annotated[str | None, typer.Option(help="Part of the GPU's name.")] = None,
+    search: Annotated[
+        str | None, typer.Option("--search", "-q", help="Part of an id or of a tag.")
+    ] = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+) -> None:
     """List the machines that run jobs."""
     with client_of(context) as client:
-        found = list(client.workers.list(limit=limit))
+        found = list(client.workers.list(status=status, gpu=gpu, q=search, limit=limit))
     if as_json:
         print_json({"workers": [each.to_dict() for each in found]})
         return
@@ -144,6 +155,33 @@ def drain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) 
         print_json(found.to_dict())
     else:
         print_line(console(), f"{found.worker_id} takes no other job")
+
+
+@app.command()
+def undrain(context: typer.Context, worker_id: WorkerId, as_json: AsJson = False) -> None:
+    """Let a draining worker take jobs again."""
+    with client_of(context) as client:
+        found = client.workers.undrain(worker_id)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_line(console(), f"{found.worker_id} takes jobs again")
+
+
+@app.command()
+def summary(context: typer.Context, as_json: AsJson = False) -> None:
+    """Count workers by status, and GPUs by type."""
+    with client_of(context) as client:
+        found = client.workers.summary()
+    if as_json:
+        print_json(found.to_dict())
+        return
+    print_fields({name: number for name, number in found.by_status.items() if number})
+    rows = [
+        (each.gpu_type, each.workers, each.gpus, each.busy_gpus, each.idle_gpus)
+        for each in found.by_gpu_type
+    ]
+    print_table(("GPU", "WORKERS", "GPUS", "BUSY", "IDLE"), rows, nothing="No workers")
 
 
 @app.command()

@@ -105,3 +105,13 @@ class RetentionRules(Model):
     """Kinds without a rule are kept for ever."""
 
     rules: list[RetentionRule] = Field(default_factory=list)
+
+
+class DownloadTicket(Model):
+    """A link to a file, for a minute."""
+
+    url: str = Field(repr=False)
+    """A path of the API; whoever has it can download the file."""
+    expires_at: datetime
+    path: str
+    size_bytes: int

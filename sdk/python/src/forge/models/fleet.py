@@ -47,6 +47,53 @@ class Worker(Model):
     shared: bool = False
 
 
+class FleetGpus(Model):
+    """Workers with one kind of GPU."""
+
+    gpu_type: str
+    workers: int = 0
+    gpus: int = 0
+    busy_gpus: int = 0
+    idle_gpus: int = 0
+
+
+class Fleet(Model):
+    """All workers together."""
+
+    workers: int
+    by_status: dict[str, int] = Field(default_factory=dict)
+    draining: int = 0
+    gpus: int = 0
+    busy_gpus: int = 0
+    idle_gpus: int = 0
+    by_gpu_type: list[FleetGpus] = Field(default_factory=list)
+    util: float | None = None
+    """Percent, of the workers in service that report it; memory in GB."""
+    mem_used: float | None = None
+    mem_total: float | None = None
+
+
+class WorkerSample(Model):
+    """What a worker reported in a step of time."""
+
+    at: datetime
+    """Where it begins."""
+    util: float | None = None
+    util_max: float | None = None
+    mem_used: float | None = None
+    mem_total: float | None = None
+
+
+class WorkerSamples(Model):
+    """A worker over time."""
+
+    worker_id: str
+    since: datetime
+    until: datetime
+    bucket_s: int
+    samples: list[WorkerSample] = Field(default_factory=list)
+
+
 class BootstrapStep(Model):
     """One thing that is done to set up a machine."""
 

@@ -140,6 +140,35 @@ class Attempt(Model):
     gpu_hours_measured: float | None = None
 
 
+class TenantEvent(Model):
+    """Something that changed."""
+
+    shown: ClassVar[tuple[str, ...]] = (
+        "event",
+        "job_id",
+        "pipeline_id",
+        "deployment_id",
+        "worker_id",
+        "status",
+        "at",
+    )
+
+    event: str
+    """`job`, `pipeline`, `deployment`, `worker`, or `ready`: from here on events arrive."""
+    resumed: bool | None = None
+    """Of `ready`: False where some events may have been missed."""
+    job_id: str | None = None
+    pipeline_id: str | None = None
+    deployment_id: str | None = None
+    worker_id: str | None = None
+    status: str | None = None
+    """As the API names it."""
+    job_type: str | None = None
+    attempts: int | None = None
+    error_code: str | None = None
+    at: datetime | None = None
+
+
 class JobCounts(Model):
     """How many jobs there are."""
 

@@ -19,6 +19,7 @@ from ..models import (
     MANIFEST_FILE,
     Artifact,
     ArtifactFile,
+    DownloadTicket,
     Lineage,
     RetentionRules,
     StorageUsage,
@@ -96,6 +97,16 @@ class ArtifactsOperations(Resource[M]):
     def files(self, artifact_id: str) -> Request[Files]:
         """The files that its manifest names."""
         return get(path_of("/api/artifacts/{}/files", artifact_id), files_of)
+
+    @operation
+    def download_ticket(self, artifact_id: str, path: str) -> Request[DownloadTicket]:
+        """A link to one file that works for a minute without a key, for a browser.
+
+        Its `url` is a path of the API: put the client's `base_url` before it.
+        """
+        address = path_of("/api/artifacts/{}/tickets", artifact_id)
+        parse = DownloadTicket.model_validate
+        return Request("POST", address, parse, body={"path": path})
 
     @operation
     def lineage(self, artifact_id: str) -> Request[Lineage]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from typing_extensions import NotRequired, TypedDict, Unpack
 
@@ -11,9 +12,11 @@ from ..listing import PageRequest
 from ..models import (
     BootstrapPlan,
     DecommissionedWorker,
+    Fleet,
     RegisteredWorker,
     Worker,
     WorkerDetail,
+    WorkerSamples,
 )
 from ..operation import M, Resource, listing, operation
 from ..request import Request, Settled, create, get, path_of, post
@@ -41,13 +44,39 @@ class Workers(Resource[M]):
     def list(
         self,
         *,
+        status: str | Sequence[str] | None = None,
+        gpu: str | None = None,
+        q: str | None = None,
         user_id: str | None = None,
         limit: int | None = None,
         page_size: int | None = None,
     ) -> PageRequest[Worker]:
-        """Workers, newest first; `limit` is how many in all."""
-        read, query = Worker.model_validate, {"user_id": user_id}
+        """Workers, newest first; `limit` is how many in all.
+
+        `gpu` is a part of the GPU's name, `q` a part of an id or of a tag.
+        """
+        read = Worker.model_validate
+        query = {"status": status, "gpu": gpu, "q": q, "user_id": user_id}
         return PageRequest("/api/workers", "workers", read, query, limit, page_size)
+
+    @operation
+    def summary(self, *, user_id: str | None = None) -> Request[Fleet]:
+        """How many workers and GPUs there are, and how busy they are."""
+        return get("/api/fleet", Fleet.model_validate, user_id=user_id)
+
+    @operation
+    def samples(
+        self,
+        worker_id: str,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_s: int | None = None,
+    ) -> Request[WorkerSamples]:
+        """Its utilisation and memory over the last day."""
+        path = path_of("/api/workers/{}/samples", worker_id)
+        query = {"since": since, "until": until, "bucket_s": bucket_s}
+        return get(path, WorkerSamples.model_validate, **query)
 
     @operation
     def get(self, worker_id: str) -> Request[WorkerDetail]:
@@ -93,6 +122,11 @@ class Workers(Resource[M]):
     def drain(self, worker_id: str) -> Request[Worker]:
         """Lets it finish its job, and take no other."""
         return post(path_of("/api/workers/{}/drain", worker_id), Worker.model_validate)
+
+    @operation
+    def undrain(self, worker_id: str) -> Request[Worker]:
+        """Lets a draining one take jobs again; an agent that has left must be started again."""
+        return post(path_of("/api/workers/{}/undrain", worker_id), Worker.model_validate)
 
     @operation
     def reset(self, worker_id: str) -> Request[Worker]:

@@ -1,0 +1,57 @@
+import { z } from "zod";
+import { NotFound } from "../core/errors";
+import type { Context } from "../infra/context";
+import { findShownWorker } from "../infra/database/worker-list";
+import { readSamples } from "../infra/database/worker-samples";
+import { viewerOf } from "../infra/http/principal";
+import { type Route, route } from "../infra/http/route";
+import { readTimeSpan, timeSpanQuery } from "./time-span";
+import { timestamp } from "./timestamp";
+
+const samplesSchema = z
+  .object({
+    worker_id: z.string(),
+    since: timestamp,
+    until: timestamp,
+    bucket_s: z.int(),
+    samples: z
+      .array(
+        z.object({
+          at: timestamp.describe("where the bucket begins"),
+          util: z.number().nullable().describe("percent, mean"),
+          util_max: z.number().nullable().describe("of its minutes' means the largest"),
+          mem_used: z.number().nullable().describe("GB, mean"),
+          mem_total: z.number().nullable().describe("GB"),
+        }),
+      )
+      .describe("oldest first; buckets without heartbeats are left out"),
+  })
+  .meta({ id: "WorkerSamples" });
+
+export function workerSamplesRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/workers/:worker_id/samples"],
+    scope: "user",
+    operationId: "getWorkerSamples",
+    tag: "Workers",
+    summary: "Show a worker's utilisation and memory over the last day",
+    description: "From its heartbeats, a mean for each minute. Kept for 24 hours.",
+    query: z.strictObject(timeSpanQuery),
+    answers: { 200: { description: "the samples", schema: samplesSchema } },
+    refusals: { 404: ["worker_not_found"] },
+    async handle({ params: { worker_id: id = "" }, principal, query }) {
+      const worker = await findShownWorker(ctx.pool, id, viewerOf(principal));
+      if (!worker) throw new NotFound("worker", id, "worker_id");
+      const span = await readTimeSpan(ctx.pool, query);
+      const samples = await readSamples(ctx.pool, id, span);
+      return {
+        worker_id: id,
+        since: span.since,
+        until: span.until,
+        bucket_s: span.bucketS,
+        samples: samples.map((sample) => ({ ...sample, at: sample.at.toISOString() })),
+      };
+    },
+  });
+}

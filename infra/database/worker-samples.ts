@@ -1,0 +1,71 @@
+import { all, execute, type Queryable } from "./pool";
+
+/** What a worker reported since the last sample: means, and how many heartbeats they are of. */
+export interface WorkerSample {
+  worker_id: string;
+  beats: number;
+  util: number | null;
+  mem_used: number | null;
+  mem_total: number | null;
+}
+
+const MINUTE = "date_trunc('minute', now())";
+/** The mean of two means. */
+const mean = (column: string): string =>
+  `coalesce((s.${column} * s.beats + excluded.${column} * excluded.beats) / (s.beats + excluded.beats),
+            excluded.${column}, s.${column})`;
+const merged = (column: string): string =>
+  `${column} = case when s.at = excluded.at then ${mean(column)} else excluded.${column} end`;
+
+/** Writes one sample of each worker, in one statement; a second one in a minute is added to the first. */
+export async function writeSamples(db: Queryable, samples: WorkerSample[]): Promise<void> {
+  await execute(
+    db,
+    `insert into worker_samples as s (worker_id, slot, at, beats, util, mem_used, mem_total)
+     select worker_id, extract(epoch from ${MINUTE})::bigint / 60 % 1440, ${MINUTE}, given.beats,
+            given.util, given.mem_used, given.mem_total
+     from json_to_recordset($1) given (worker_id text, beats int, util float8, mem_used float8,
+                                       mem_total float8)
+     join workers using (worker_id)
+     order by worker_id
+     on conflict (worker_id, slot) do update set
+       at = excluded.at, ${merged("util")}, ${merged("mem_used")}, ${merged("mem_total")},
+       beats = case when s.at = excluded.at then s.beats else 0 end + excluded.beats`,
+    [JSON.stringify(samples)],
+  );
+}
+
+export interface SampleBucket {
+  at: Date;
+  util: number | null;
+  util_max: number | null;
+  mem_used: number | null;
+  mem_total: number | null;
+}
+
+/** A worker's samples of a time span, in buckets; those without samples are left out. */
+export async function readSamples(
+  db: Queryable,
+  workerId: string,
+  { since, until, bucketS }: { since: string; until: string; bucketS: number },
+): Promise<SampleBucket[]> {
+  return await all<SampleBucket & Record<string, unknown>>(
+    db,
+    `select date_bin(make_interval(secs => $4), at, 'epoch') as at, avg(util) as util,
+            max(util) as util_max, avg(mem_used) as mem_used, max(mem_total) as mem_total
+     from worker_samples
+     where worker_id = $1 and at >= $2 and at < $3 and at > now() - interval '1 day'
+     group by 1 order by 1`,
+    [workerId, since, until, bucketS],
+  );
+}
+
+/** Deletes the samples of workers that have been silent for more than a day. */
+export async function deleteOldSamples(db: Queryable): Promise<number> {
+  return await execute(
+    db,
+    `delete from worker_samples s using workers w
+     where w.worker_id = s.worker_id and w.last_heartbeat_at < now() - interval '1 day'
+       and s.at < now() - interval '1 day'`,
+  );
+}

@@ -1,0 +1,53 @@
+import { ForgeError } from "./errors.ts";
+import { Following, follow } from "./following.ts";
+import type { RequestOptions } from "./options.ts";
+import { dataOf } from "./sse.ts";
+import type { Transport } from "./transport.ts";
+
+/** Something that changed. */
+export interface TenantEvent {
+  /**
+   * `job`, `pipeline`, `deployment` or `worker`. `ready`: from here on events arrive; where `resumed` is
+   * false, some may have been missed: read again what you show.
+   */
+  event: string;
+  resumed?: boolean;
+  job_id?: string;
+  pipeline_id?: string | null;
+  deployment_id?: string;
+  worker_id?: string | null;
+  /** As the API names it. */
+  status?: string;
+  job_type?: string;
+  attempts?: number;
+  error_code?: string | null;
+  at?: string;
+}
+
+export interface TenantEventOptions extends RequestOptions {
+  /** After so many events it stops; by default never. */
+  limit?: number | undefined;
+}
+
+const MAX_KNOWN = 10_000;
+
+/** Through cuts, without a gap: what a resumed stream sends again is dropped by its id. */
+export async function* tenantEvents(
+  transport: Transport,
+  { limit = Number.POSITIVE_INFINITY, ...options }: TenantEventOptions,
+): AsyncGenerator<TenantEvent, void, undefined> {
+  if (limit < 0) throw new ForgeError("limit must not be negative");
+  const known = new Set<string>();
+  let left = limit;
+  if (left === 0) return;
+  for await (const sent of follow(transport, new Following("/api/events"), options)) {
+    if (sent.id && sent.event !== "ready") {
+      if (known.has(sent.id)) continue;
+      known.add(sent.id);
+      if (known.size > MAX_KNOWN) known.delete(known.values().next().value as string);
+    }
+    yield { ...dataOf(sent), event: sent.event };
+    left -= 1;
+    if (left === 0) return;
+  }
+}
