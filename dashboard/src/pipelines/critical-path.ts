@@ -61,8 +61,9 @@ export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
   return path;
 }
 
+/** Of those that end at once the last one, which may need the others. */
 const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
   spans.reduce<StepSpan | undefined>(
-    (last, span) => (last && last.endMs >= span.endMs ? last : span),
+    (last, span) => (last && last.endMs > span.endMs ? last : span),
     undefined,
   );

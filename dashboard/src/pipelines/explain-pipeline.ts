@@ -77,14 +77,14 @@ function running({ steps }: Pipeline): PipelineExplanation {
     const share = first.progress === null ? "" : `, ${formatPercent(first.progress)} done`;
     return {
       tone: "neutral",
-      why: `${first.name} runs on worker ${first.worker_id}${share}.`,
+      why: `Step ${first.name} runs on worker ${first.worker_id}${share}.`,
       next: after,
       step: first.name,
     };
   }
   return {
     tone: "neutral",
-    why: `${first.name} waits for a worker.`,
+    why: `Step ${first.name} waits for a worker.`,
     next: `Its job says why. ${after}`,
     step: first.name,
   };
@@ -122,29 +122,29 @@ function failed(pipeline: Pipeline): PipelineExplanation {
       );
     case "approval_rejected":
       return say(
-        `${step?.approval?.by ?? "Someone"} rejected ${step?.name ?? "a step"}${
+        `${step?.approval?.by ?? "Someone"} rejected ${nameOr(step, "a step")}${
           step?.approval?.note ? `: “${step.approval.note}”` : ""
         }.`,
         "Resume asks for the approval again.",
       );
     case "budget_exhausted":
       return say(
-        `${step ? `${step.name} was not begun: ` : ""}${lower(error)}`,
+        step ? `Step ${step.name} was not begun: ${lower(error)}` : error,
         "Resume with a larger budget; what completed is kept.",
       );
     case "nothing_to_choose":
       return say(
-        `${step?.name ?? "A step"} had no candidate to choose: ${lower(error)}`,
+        `${nameOr(step, "A step")} had no candidate to choose: ${lower(error)}`,
         "Resume with a lower gate on evaluate, or do the candidates again.",
       );
     case "step_invalid":
       return say(
-        `${step?.name ?? "A step"} could not be submitted: ${lower(error)}`,
+        `${nameOr(step, "A step")} could not be submitted: ${lower(error)}`,
         "Submit a corrected pipeline; with reuse, what completed is not done again.",
       );
     default:
       return say(
-        `${step?.name ?? "A step"} failed: ${lower(error)}`,
+        `${nameOr(step, "A step")} failed: ${lower(error)}`,
         "Read its job's log. Resume does it again and keeps what completed.",
       );
   }
@@ -172,11 +172,16 @@ const nameOf = ({ name }: PipelineStep): string => name;
 const MAX_LISTED = 3;
 
 function listed(names: readonly string[]): string {
+  if (names.length === 1) return `Step ${names[0]}`;
   if (names.length > MAX_LISTED) {
-    return `${names.slice(0, MAX_LISTED - 1).join(", ")} and ${names.length - MAX_LISTED + 1} others`;
+    return `Steps ${names.slice(0, MAX_LISTED - 1).join(", ")} and ${names.length - MAX_LISTED + 1} others`;
   }
   return names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
+
+/** Named, or by a word for one that is not known, in the same case. */
+const nameOr = (step: PipelineStep | undefined, unknown: "A step" | "a step"): string =>
+  step ? `${unknown === "A step" ? "Step" : "step"} ${step.name}` : unknown;
 
 const sentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`);
 const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

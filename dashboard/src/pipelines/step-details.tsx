@@ -74,7 +74,7 @@ function Facts({ step }: { step: PipelineStep }) {
         attempts !== null && attempts > 1 && { name: "Attempts", value: attempts },
         { name: "Begun", value: <Time at={started_at} /> },
         started_at !== null && {
-          name: "Took",
+          name: completed_at === null ? "So far" : "Took",
           value: <Duration from={started_at} to={completed_at} />,
         },
         expected_duration_s != null && {

@@ -8,6 +8,7 @@ import { SkeletonLines } from "../../ui/skeleton";
 import { criticalPath, spansOf } from "../critical-path";
 import type { PipelineViewProps } from "../pipeline-view";
 import styles from "./graph-view.module.css";
+import { linksOf } from "./links-of";
 import { StepNode, type StepNodeType } from "./step-node";
 
 const NODE_TYPES = { step: StepNode };
@@ -25,9 +26,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   const direction = isNarrow ? "TB" : "LR";
   const { steps } = pipeline;
   const names = steps.map(({ name }) => name);
-  const links = steps.flatMap(({ name, needs }) =>
-    needs.map((need): [string, string] => [need, name]),
-  );
+  const links = linksOf(steps);
   const layout = useLayout({ names, edges: links, direction, size: SIZE });
   // Those that have ended, run and are expected, as things stand now.
   const critical = useMemo(() => criticalPath(spansOf(steps, Date.now())), [steps]);
