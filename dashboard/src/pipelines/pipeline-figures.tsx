@@ -1,7 +1,7 @@
 import type { Pipeline } from "@forge/sdk";
 import { Meter } from "../ui/bars";
 import { Figure, Figures } from "../ui/figure";
-import { ABSENT, formatDuration, formatUsd } from "../ui/format";
+import { formatDuration, formatUsd } from "../ui/format";
 import { Money } from "../ui/money";
 import { Duration } from "../ui/time";
 import styles from "./pipeline-figures.module.css";
@@ -20,7 +20,7 @@ export function PipelineFigures({ pipeline }: { pipeline: Pipeline }) {
   return (
     <Figures>
       <Figure
-        name="Cost so far"
+        name={isLive ? "Cost so far" : "Cost"}
         value={<Money usd={pipeline.cost_usd} />}
         note={<Budget pipeline={pipeline} />}
       />
@@ -62,7 +62,7 @@ function Budget({ pipeline }: { pipeline: Pipeline }) {
   return (
     <span className={styles.budget}>
       <span>
-        {BUDGET_STATES[budget_state ?? "ok"] ?? "of"} {formatUsd(budget) ?? ABSENT}
+        {BUDGET_STATES[budget_state ?? "ok"] ?? "of"} {formatUsd(budget)}
       </span>
       <Meter share={budget > 0 ? cost_usd / budget : 1} label="Spent of the budget" />
     </span>

@@ -13,7 +13,11 @@ import { ApprovalView } from "./approval-view";
 import { GateView } from "./gate-view";
 import { StepStatus } from "./pipeline-state";
 import styles from "./step-details.module.css";
+import { StepMade } from "./step-made";
 import { StepCost } from "./steps-table";
+
+/** Their numbers and reasons are shown with the gate and the approval. */
+const SHOWN_BELOW = ["gate_failed", "approval_rejected"];
 
 /** All that is known of one step; its job has the rest. */
 export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: PipelineStep }) {
@@ -35,7 +39,7 @@ export function StepDetails({ pipeline, step }: { pipeline: Pipeline; step: Pipe
       }
     >
       <div className={styles.parts}>
-        {step.error !== null && (
+        {step.error !== null && !SHOWN_BELOW.includes(step.error_code ?? "") && (
           <div className={styles.error}>
             <code>{step.error_code}</code>
             <p>{step.error}</p>
@@ -70,6 +74,8 @@ function Facts({ step }: { step: PipelineStep }) {
             </Link>
           ),
         },
+        step.job_id !== null &&
+          step.status === "completed" && { name: "Made", value: <StepMade jobId={step.job_id} /> },
         step.worker_id !== null && { name: "Worker", value: step.worker_id },
         attempts !== null && attempts > 1 && { name: "Attempts", value: attempts },
         { name: "Begun", value: <Time at={started_at} /> },

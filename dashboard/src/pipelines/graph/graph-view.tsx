@@ -19,6 +19,10 @@ const MAX_HEIGHT = 520;
 /** Of a graph in a narrow window, which is read from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
 const PADDING = 24;
+/** Smaller, a finger moves and spreads the graph instead of scrolling the page. */
+const READABLE_ZOOM = 0.6;
+/** Of the page, at both sides of the graph in a narrow window. */
+const MARGINS_NARROW = 26;
 
 /** The steps and what they need of each other. A step is chosen by a click or by Enter. */
 export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
@@ -57,7 +61,8 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
         (critical.has(source) && critical.has(target) ? styles.critical : styles.edge) ?? "",
     }),
   );
-  const height = heightOf(layout, isNarrow);
+  const zoom = isNarrow ? narrowZoom(layout) : 1;
+  const height = heightOf(layout, isNarrow, zoom);
   return (
     <div className={styles.graph} style={{ height }}>
       <ReactFlow
@@ -76,7 +81,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
         zoomOnScroll={false}
         zoomOnDoubleClick={false}
         preventScrolling={false}
-        panOnDrag={!isNarrow}
+        panOnDrag={!isNarrow || zoom < READABLE_ZOOM}
         onlyRenderVisibleElements={steps.length > 60}
         aria-label="Graph of the steps"
       >
@@ -86,5 +91,12 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
   );
 }
 
-const heightOf = ({ height }: Layout, isNarrow: boolean): number =>
-  Math.min(Math.max(height + 2 * PADDING, MIN_HEIGHT), isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT);
+/** So that all of its width is in view. */
+const narrowZoom = ({ width }: Layout): number =>
+  Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
+
+const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
+  Math.min(
+    Math.max(height * zoom + 2 * PADDING, MIN_HEIGHT),
+    isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT,
+  );
