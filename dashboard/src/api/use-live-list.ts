@@ -45,6 +45,8 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     getNextPageParam: ({ has_more, next_cursor }) =>
       has_more ? (next_cursor ?? undefined) : undefined,
     staleTime: Number.POSITIVE_INFINITY,
+    // Read again by the first page and the single rows only: rows stay where they are.
+    meta: { live: false },
   });
   const head = useQuery({
     queryKey: [...source.key, "head"],
