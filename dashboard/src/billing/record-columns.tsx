@@ -45,7 +45,7 @@ export const recordColumns = (open: (jobId: string) => void): readonly Column<Bi
   },
   {
     id: "usd",
-    title: "USD",
+    title: "Cost",
     width: "104px",
     align: "right",
     cell: ({ total_cost_usd }) => formatUsd(total_cost_usd, 6),
