@@ -60,7 +60,7 @@ export function createAttemptActivities(ctx: Context) {
 
     /** Cancels the job as its user would. Idempotent; one that has ended stays as it is. */
     async cancelJob({ jobId }: { jobId: string }): Promise<void> {
-      const answer = await cancelJob(ctx, jobId, null);
+      const answer = await cancelJob(ctx, jobId, null, "temporal");
       ctx.logger.info({ job_id: jobId, answer }, "cancelled through Temporal");
     },
 

@@ -33,7 +33,7 @@ export function createDeploymentActivities(ctx: Context) {
         return { isOver: true };
       }
       for (const jobId of await listNeedlessJobs(ctx.pool, deploymentId)) {
-        await cancelJob(ctx, jobId, null);
+        await cancelJob(ctx, jobId, null, "deployment");
       }
       if (deployment.status === "active") return await placeDeployment(ctx, deploymentId);
       // The stop has closed it: in place of the open one.

@@ -86,7 +86,7 @@ export function createPipelineActivities(ctx: Context) {
 
     /** Cancels the pipeline as its user would. Idempotent. */
     async cancelPipeline({ pipelineId }: PipelineWorkflowInput): Promise<void> {
-      const answer = await cancelPipeline(ctx, pipelineId, null);
+      const answer = await cancelPipeline(ctx, pipelineId, null, "temporal");
       ctx.logger.info({ pipeline_id: pipelineId, answer }, "pipeline cancelled through Temporal");
     },
 
@@ -116,7 +116,7 @@ async function ordersOf(
   steps: StepView[],
 ): Promise<PipelineOrders> {
   const cancelled = pipeline?.cancel_requested_at != null && !isOver(pipeline.status);
-  if (cancelled) await cancelItsJobs(ctx, pipeline.pipeline_id);
+  if (cancelled) await cancelItsJobs(ctx, pipeline.pipeline_id, "pipeline");
   const decided = steps.flatMap(({ name, approved }) =>
     approved === null ? [] : [[name, approved] as const],
   );

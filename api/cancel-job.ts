@@ -26,7 +26,7 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
     async handle({ principal, params, request }) {
       const viewer = viewerOf(principal);
       const { job_id: jobId = "" } = params;
-      const answer = await cancelJob(ctx, jobId, viewer);
+      const answer = await cancelJob(ctx, jobId, viewer, principal.keyName);
       switch (answer) {
         case "unknown":
           throw new NotFound("job", jobId, "job_id");

@@ -51,8 +51,19 @@ export class JobPresenter {
   async present<Row extends JobRow>(rows: Row[]): Promise<(row: Row) => Job> {
     const reasons = await this.reasonsOf(rows);
     const costs = await this.costs.of(rows);
-    return (row) => presentJob(row, reasons.get(row.job_id), costs.get(row.job_id));
+    return (row) =>
+      presentJob(row, {
+        pendingReason: reasons.get(row.job_id),
+        cost: costs.get(row.job_id),
+        workflowUrl: this.workflowUrl,
+      });
   }
+
+  private readonly workflowUrl = (workflowId: string): string | null => {
+    const { uiUrl, namespace } = this.ctx.config.temporal;
+    if (uiUrl === null) return null;
+    return `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${encodeURIComponent(workflowId)}`;
+  };
 
   private async reasonsOf(rows: JobRow[]): Promise<Map<string, PendingReason>> {
     const waiting = rows.filter(({ status }) => waitsForWorker(status));

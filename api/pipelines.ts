@@ -123,7 +123,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       async handle({ principal, params }) {
         const id = params.pipeline_id ?? "";
         const viewer = viewerOf(principal);
-        const answer = await cancelPipeline(ctx, id, viewer);
+        const answer = await cancelPipeline(ctx, id, viewer, principal.keyName);
         if (answer === "unknown") throw new NotFound("pipeline", id);
         const shown = await show(ctx, id, viewer);
         if (answer === "over" && shown.status !== "cancelled") {

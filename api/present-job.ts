@@ -4,6 +4,7 @@ import { NO_USAGE } from "../core/billing/usage";
 import { JOB_TYPES } from "../core/job-types";
 import { PENDING_CODES, type PendingReason } from "../core/pending-reason";
 import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../core/states";
+import { jobWorkflowId } from "../core/workflow-ids";
 import type { AttemptRow } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
 import type { JobCost } from "./job-costs";
@@ -76,6 +77,19 @@ export const jobSchema = z
       .nullable()
       .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
     cancel_requested_at: timestamp.nullable(),
+    cancelled_by: z
+      .string()
+      .nullable()
+      .describe(
+        "the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place",
+      ),
+    workflow_id: z.string().describe("of its workflow in Temporal"),
+    workflow_url: z
+      .string()
+      .nullable()
+      .describe(
+        "where Temporal's UI shows it; null where the server knows none, and in the answer to its submission",
+      ),
     cost_usd: z
       .number()
       .nullable()
@@ -98,7 +112,18 @@ export const jobSchema = z
 
 export type Job = z.infer<typeof jobSchema>;
 
-export function presentJob(job: JobRow, pendingReason?: PendingReason, cost?: JobCost): Job {
+/** What is shown of a job beside its row. */
+interface Besides {
+  pendingReason?: PendingReason | undefined;
+  cost?: JobCost | undefined;
+  /** Where workflows are shown, by their ids. */
+  workflowUrl?: (workflowId: string) => string | null;
+}
+
+export function presentJob(
+  job: JobRow,
+  { pendingReason, cost, workflowUrl = () => null }: Besides = {},
+): Job {
   return {
     job_id: job.job_id,
     job_type: job.job_type,
@@ -132,6 +157,9 @@ export function presentJob(job: JobRow, pendingReason?: PendingReason, cost?: Jo
     retried_from: job.retried_from,
     pending_reason: pendingReason ?? null,
     cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
+    cancelled_by: job.cancelled_by,
+    workflow_id: jobWorkflowId(job.job_id),
+    workflow_url: workflowUrl(jobWorkflowId(job.job_id)),
     cost_usd: cost?.costUsd ?? null,
     estimated_cost_usd: cost?.estimatedUsd ?? null,
     stuck: job.stuck ? { ...job.stuck, since: new Date(job.stuck.since).toISOString() } : null,

@@ -191,6 +191,11 @@ const commands = {
     buildSdk();
     runBuilt("bench/bench.js");
   },
+  dashboard: () =>
+    run(process.execPath, [
+      join(root, "node_modules/vite/bin/vite.js"),
+      "--config=dashboard/vite.config.mts",
+    ]),
   openapi: () => runBuilt("openapi/openapi.js"),
   simulate: () => runBuilt("simulate.js"),
   audit: () => runBuilt("supply-chain/audit.js"),

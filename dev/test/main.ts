@@ -1,3 +1,4 @@
+import { ensureChromium } from "../stack/chromium";
 import { pythonEnvironment } from "../stack/python";
 import { canHaveS3Server, s3Binary } from "../stack/s3-server";
 import { sayOnStderr as say } from "../stack/say";
@@ -72,12 +73,13 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
 /** Before the clock of any test runs. */
 async function install(chosen: string[]): Promise<void> {
   const has = (...names: string[]): boolean => names.some((name) => chosen.includes(name));
-  if (has("e2e", "contract", "faults", "bench", "slow")) {
+  if (has("e2e", "contract", "faults", "browser", "bench", "slow")) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
     if (canHaveS3Server()) await s3Binary(say);
     else say("There is no Go here to build an S3 server with: tests against one are left out");
   }
+  if (has("browser")) ensureChromium(say);
   if (has("contract", "slow")) await pythonEnvironment(say, ["contract"]);
   if (has("python")) await pythonEnvironment(say, ["runtime", "train", "tests", "sdk"]);
 }

@@ -2,10 +2,11 @@ import { SERVER_ROOMS } from "../rooms";
 
 /** Suites of jest: where their files lie. */
 export const IN_JEST: Record<string, string[]> = {
-  unit: [...SERVER_ROOMS, "dev", "sdk/typescript"].map((folder) => `${folder}/`),
+  unit: [...SERVER_ROOMS, "dev", "sdk/typescript", "dashboard"].map((folder) => `${folder}/`),
   e2e: ["test/e2e/"],
   contract: ["test/contract/"],
   faults: ["test/faults/"],
+  browser: ["test/browser/"],
 };
 
 /** `npm run test:slow`: what takes longer, and the long forms of tests whose short form is in `npm test`. */

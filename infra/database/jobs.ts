@@ -52,6 +52,7 @@ export interface JobRow {
   started_at: Date | null;
   completed_at: Date | null;
   cancel_requested_at: Date | null;
+  cancelled_by: string | null;
   /** In USD, as it was estimated at submission; null where no budget asked. */
   expected_cost_usd: number | null;
   /** What its workflow can't write; only where one job or a page of them is read. */
@@ -194,15 +195,17 @@ export async function requestCancel(
   jobId: string,
   attempt: number,
   graceS: number,
+  cancelledBy: string,
 ): Promise<void> {
   await execute(
     db,
     `with job as (
-       update jobs set cancel_requested_at = coalesce(cancel_requested_at, now())
+       update jobs set cancel_requested_at = coalesce(cancel_requested_at, now()),
+              cancelled_by = coalesce(cancelled_by, $4)
        where job_id = $1 returning job_id)
      update attempts a set cancel_by = coalesce(cancel_by, now() + make_interval(secs => $3))
      from job where a.job_id = job.job_id and a.attempt = $2 and a.state = 'running'`,
-    [jobId, attempt, graceS],
+    [jobId, attempt, graceS, cancelledBy],
   );
 }
 

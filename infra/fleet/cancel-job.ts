@@ -22,15 +22,18 @@ type Cancelling =
 /**
  * Cancels a job in whatever state it is. What no worker runs ends here; what one runs ends with its
  * worker's word, or after the grace by the fleet monitor. Temporal is not asked: it follows.
+ *
+ * @param cancelledBy a key's name, or what cancels in a user's place: `pipeline`, `deployment`, `temporal`.
  */
 export async function cancelJob(
   ctx: Context,
   jobId: string,
   viewer: Viewer,
+  cancelledBy: string,
 ): Promise<Cancelling["answer"]> {
   const { jobs, outbox } = ctx.config;
-  const limits = { graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
-  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, limits));
+  const how = { cancelledBy, graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
+  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, how));
   if (done.answer === "ended") {
     if (done.owed) ctx.signals.emit("outbox", done.owed);
     // A worker may be free by it.
@@ -43,7 +46,7 @@ async function cancel(
   db: Queryable,
   jobId: string,
   viewer: Viewer,
-  { graceS, leaseS }: { graceS: number; leaseS: number },
+  { cancelledBy, graceS, leaseS }: { cancelledBy: string; graceS: number; leaseS: number },
 ): Promise<Cancelling> {
   const job = await lockJob(db, jobId);
   if (!job || (viewer !== null && job.user_id !== viewer)) return { answer: "unknown" };
@@ -55,11 +58,11 @@ async function cancel(
   if (end) {
     const another = deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
     if (!another) return { answer: "finalising" };
-    await requestCancel(db, jobId, attempt.attempt, graceS);
+    await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
     await failJob(db, jobId, attempt.attempt, "cancelled", "cancelled before its next attempt");
     return { answer: "ended" };
   }
-  await requestCancel(db, jobId, attempt.attempt, graceS);
+  await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
   if (attempt.state === "running") return { answer: "requested" };
   const outcome = await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
     outcome: "cancelled",

@@ -18,6 +18,7 @@ export async function cancelPipeline(
   ctx: Context,
   pipelineId: string,
   viewer: Viewer,
+  cancelledBy: string,
 ): Promise<"requested" | "over" | "unknown"> {
   const answer = await transaction(ctx.pool, async (db) => {
     const pipeline = await lockPipeline(db, pipelineId, viewer);
@@ -28,13 +29,17 @@ export async function cancelPipeline(
     return "requested";
   });
   if (answer !== "requested") return answer;
-  await cancelItsJobs(ctx, pipelineId);
+  await cancelItsJobs(ctx, pipelineId, cancelledBy);
   ctx.signals.emit("pipeline", pipelineId);
   return answer;
 }
 
-export async function cancelItsJobs(ctx: Context, pipelineId: string): Promise<void> {
+export async function cancelItsJobs(
+  ctx: Context,
+  pipelineId: string,
+  cancelledBy: string,
+): Promise<void> {
   for (const jobId of await listUnfinishedJobs(ctx.pool, pipelineId)) {
-    await cancelJob(ctx, jobId, null);
+    await cancelJob(ctx, jobId, null, cancelledBy);
   }
 }

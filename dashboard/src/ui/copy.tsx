@@ -3,6 +3,7 @@ import { useEffect, useState } from "react";
 import { IconButton } from "./button";
 import { copyText } from "./clipboard";
 import styles from "./copy.module.css";
+import { cx } from "./cx";
 
 const SHOWN_MS = 1_500;
 
@@ -36,8 +37,14 @@ const TAIL = 8;
 /** An id in monospace; where there is no room for all of it, its middle is left out. */
 export const IdText = ({ id }: { id: string }) => (
   <code className={styles.text} title={id}>
-    <span className={styles.start}>{id.slice(0, -TAIL)}</span>
-    <span className={styles.end}>{id.slice(-TAIL)}</span>
+    {/* In one piece for screen readers. */}
+    <span className={cx("visually-hidden", styles.whole)}>{id}</span>
+    <span className={styles.start} aria-hidden="true">
+      {id.slice(0, -TAIL)}
+    </span>
+    <span className={styles.end} aria-hidden="true">
+      {id.slice(-TAIL)}
+    </span>
   </code>
 );
 

@@ -47,6 +47,8 @@ async def log(client: AsyncForge) -> None:
     lines = [line async for line in job.logs(follow=True)]
     assert lines == ["first", "secönd", "last, without an end"], lines
     assert await job.logs(tail_bytes=3) == "end"
+    part = await client.jobs.log_range(job, start=2, end=5)
+    assert (part.start, part.text) == (2, (await job.logs())[2:5])
     await asyncio.to_thread(worker.join)
 
 

@@ -87,6 +87,12 @@ def log(client: Forge) -> None:
     assert job.wait(timeout=30).is_final
     assert job.logs() == "first\nsecönd\nlast, without an end"
     assert job.logs(tail_bytes=3) == "end"
+    whole = client.jobs.log_range(job)
+    assert (whole.start, whole.total, whole.text) == (0, len(whole.content), job.logs())
+    part = client.jobs.log_range(job, start=2, end=5)
+    assert (part.start, part.total, part.content) == (2, whole.total, whole.content[2:5])
+    beyond = client.jobs.log_range(job, start=whole.total)
+    assert (beyond.start, beyond.total, beyond.content) == (whole.total, whole.total, b"")
     worker.join()
 
 

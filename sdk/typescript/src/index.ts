@@ -28,6 +28,7 @@ export {
 export { Job, type JobFields, type JobRef, type LogOptions, type WaitOptions } from "./job.ts";
 export type { JobEvent, JobStatus } from "./job-status.ts";
 export { Listing, type ListOptions, type Page } from "./listing.ts";
+export type { LogPart, LogRange } from "./log-range.ts";
 export type { CreateOptions, Moment, RequestOptions, TimeSpan } from "./options.ts";
 export type { OnProgress, Progress } from "./progress.ts";
 export type { ArtifactFilters, CheckOptions, TransferOptions } from "./resources/artifacts.ts";

@@ -56,6 +56,12 @@ export interface Job {
   /** why it waits, at most a second old; null when it does not, or was just submitted */
   pending_reason: PendingReason | null;
   cancel_requested_at: string | null;
+  /** the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place */
+  cancelled_by: string | null;
+  /** of its workflow in Temporal */
+  workflow_id: string;
+  /** where Temporal's UI shows it; null where the server knows none, and in the answer to its submission */
+  workflow_url: string | null;
   /** of its billing record; of a live deployment so far; null: it has none */
   cost_usd: number | null;
   /** of an unfinished job, if its next attempt succeeds; null in the answer to its submission */

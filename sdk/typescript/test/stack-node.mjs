@@ -78,6 +78,15 @@ async function log() {
   assert.equal((await job.wait({ timeout: 30 })).status, "completed");
   assert.equal(await job.logs(), lines.join("\n"));
   assert.equal(await job.logs({ tailBytes: 3 }), "end");
+  const whole = await client.jobs.logRange(job);
+  assert.equal(new TextDecoder().decode(whole.bytes), lines.join("\n"));
+  assert.deepEqual([whole.start, whole.total], [0, whole.bytes.length]);
+  const part = await client.jobs.logRange(job, { start: 2, end: 5 });
+  assert.deepEqual(part, { start: 2, total: whole.total, bytes: whole.bytes.slice(2, 5) });
+  const tail = await client.jobs.logRange(job, { tailBytes: 3 });
+  assert.deepEqual([tail.start, tail.total], [whole.total - 3, whole.total]);
+  const beyond = await client.jobs.logRange(job, { start: whole.total });
+  assert.deepEqual([beyond.start, beyond.bytes.length], [whole.total, 0]);
 }
 
 async function files() {

@@ -43,6 +43,8 @@ class Request(Generic[T]):
     """False: what may have arrived is not sent again."""
     is_text: bool = False
     """The answer is text, not JSON."""
+    is_whole: bool = False
+    """`parse` gets the whole answer, with its headers."""
     also: Set[int] = frozenset()
     """What is an answer beside success."""
     read_timeout_s: float | None = None

@@ -123,8 +123,10 @@ def _json_of(body: object) -> bytes:
 def result_of(request: Request[T], response: httpx2.Response) -> T:
     """Raises ForgeHTTPError, ForgeAPIError, and Passing for what is worth another try."""
     log.debug("%s %s: HTTP %s", request.method, request.path, response.status_code)
-    if not response.is_success:
+    if not response.is_success and response.status_code not in request.also:
         raise failure_of(request, response)
+    if request.is_whole:
+        return request.parse(response)
     content = response.text if request.is_text else parse_json(response.content)
     if not isinstance(content, str if request.is_text else dict):
         raise ForgeHTTPError(

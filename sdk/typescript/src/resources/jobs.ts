@@ -13,6 +13,7 @@ import { jobEvent } from "../job-event.ts";
 import { isFinal, type JobEvent } from "../job-status.ts";
 import { entriesOf, type Listing, type ListOptions } from "../listing.ts";
 import { LogLines } from "../log-lines.ts";
+import { type LogPart, type LogRange, readLogRange } from "../log-range.ts";
 import type { CreateOptions, Moment, RequestOptions, TimeSpan } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
@@ -170,6 +171,14 @@ export class Jobs extends Resource implements JobActions {
     options: LogOptions = {},
   ): Promise<string> | AsyncGenerator<string, void, undefined> {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  /**
+   * A part of the log as bytes, from `start` on up to `end`, or the last `tailBytes`; with the length of
+   * the whole. Empty beyond the end.
+   */
+  async logRange(job: JobRef, part: LogPart = {}, options?: RequestOptions): Promise<LogRange> {
+    return await readLogRange(this.transport, path`/api/jobs/${idOf(job)}/logs`, part, options);
   }
 
   async #entries<T>(address: string, name: string, options?: RequestOptions): Promise<T[]> {

@@ -122,6 +122,7 @@ def _show(job: Job, *, as_json: bool) -> None:
             "waits": (reason.message or reason.code) if reason else None,
             "error": job.error,
             "error code": job.error_code,
+            "cancelled by": job.cancelled_by,
             "attempts": job.attempts,
             "worker": job.worker_id,
             "cost": None if job.cost_usd is None else usd(job.cost_usd),
@@ -137,6 +138,7 @@ def _show(job: Job, *, as_json: bool) -> None:
             "created": moment(job.created_at),
             "started": moment(job.started_at),
             "completed": moment(job.completed_at),
+            "workflow": job.workflow_url,
         }
     )
 

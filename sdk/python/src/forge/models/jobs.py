@@ -104,6 +104,11 @@ class BaseJob(Model):
     retried_from: str | None = None
     pending_reason: PendingReason | None = None
     cancel_requested_at: datetime | None = None
+    cancelled_by: str | None = None
+    """The name of the key that asked for it."""
+    workflow_id: str | None = None
+    workflow_url: str | None = None
+    """Where Temporal's UI shows it."""
     cost_usd: float | None = None
     """Of its billing record; of a live deployment so far."""
     estimated_cost_usd: float | None = None

@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
+from ..log_range import BEYOND, LogRange
 from ..models import Artifact, Attempt, BaseJob, JobCounts, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import Request, Settled, create, get, path_of, post
@@ -182,6 +183,37 @@ class JobsOperations(Resource[M], Generic[M, J]):
         path = path_of("/api/jobs/{}/logs", id_of(job_id))
         query = {"attempt": attempt}
         return Request("GET", path, str, query, headers=headers, is_text=True)
+
+    @operation
+    def log_range(
+        self,
+        job_id: JobRef,
+        *,
+        start: int = 0,
+        end: int | None = None,
+        attempt: int | None = None,
+    ) -> Request[LogRange]:
+        """A part of the log as bytes: from `start` on, up to but without `end`.
+
+        With the length of the whole. Empty beyond its end.
+        """
+        if start < 0 or (end is not None and end <= start):
+            raise ForgeError("start must not be negative, and end must be more than start")
+        last = "" if end is None else end - 1
+        headers = {
+            "Accept": "text/plain",
+            "Accept-Encoding": "identity",
+            "Range": f"bytes={start}-{last}",
+        }
+        return Request(
+            "GET",
+            path_of("/api/jobs/{}/logs", id_of(job_id)),
+            LogRange.of,
+            {"attempt": attempt},
+            headers=headers,
+            is_whole=True,
+            also={BEYOND},
+        )
 
     def _log_stream(self, job_id: JobRef, attempt: int | None) -> Following:
         path = path_of("/api/jobs/{}/logs", id_of(job_id))

@@ -1,0 +1,87 @@
+import type { Browser } from "playwright-core";
+import {
+  inBrowser,
+  openBrowser,
+  openSignedIn,
+  signIn,
+  type Visit,
+  visit,
+} from "../support/browser";
+import { type Forge, startForge } from "../support/forge";
+
+/** Signing in and out, and keys that end meanwhile. */
+let forge: Forge;
+let browser: Browser;
+let at: Visit;
+
+inBrowser("sign-in", () => {
+  beforeAll(async () => {
+    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await forge?.stop();
+  });
+
+  beforeEach(async () => {
+    at = await visit(browser);
+  });
+
+  afterEach(async () => {
+    expect(at.complaints).toEqual([]);
+    await at.context.close();
+  });
+
+  const paste = async (key: string): Promise<void> => {
+    await at.page.getByLabel("API key").fill(key);
+    await at.page.getByRole("button", { name: "Sign in" }).click();
+  };
+
+  test("a key that is none, and a worker's, are refused with a sentence", async () => {
+    await at.page.goto(`${forge.stack.apiUrl}/ui/`);
+    await paste("forge_user_nothing");
+    await at.page.getByText("Forge does not accept this key.").waitFor();
+    await paste(forge.stack.keys.workerKey);
+    await at.page.getByText("This is a worker key").waitFor();
+  });
+
+  test("a good one leads to the page of the address, and is kept in this tab only", async () => {
+    const { page, context } = at;
+    await openSignedIn(page, forge.user, "/ui/jobs?status=running&status=failed");
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    expect(page.url()).toBe(`${forge.stack.apiUrl}/ui/jobs?status=running&status=failed`);
+    const kept = await page.evaluate<string>(
+      "JSON.stringify({ ...localStorage }) + document.cookie",
+    );
+    expect(kept).not.toContain("forge_");
+    const stored = await page.evaluate<string>('sessionStorage.getItem("forge.session") ?? ""');
+    // The pasted key was exchanged for a session's.
+    expect(stored).not.toContain(forge.user.key);
+    // A second tab gets it from the first one.
+    const second = await context.newPage();
+    await second.goto(`${forge.stack.apiUrl}/ui/workers`);
+    await second.getByRole("heading", { name: "Workers" }).waitFor();
+    await page.getByRole("button", { name: "Tenant local" }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await second.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  });
+
+  test("a revoked key leads to the sign-in, and a new one back to where that was", async () => {
+    const { page } = at;
+    const made = await forge.user.post<{ key: string; key_id: string }>("/api/auth/api-keys", {
+      name: "soon revoked",
+    });
+    await page.goto(`${forge.stack.apiUrl}/ui/jobs?q=nightly`);
+    await signIn(page, made.key);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    await forge.user.call("DELETE", `/api/auth/api-keys/${made.key_id}`);
+    await page.getByText("Your key has expired or was revoked.").waitFor();
+    expect(page.url()).toContain("/ui/jobs?q=nightly");
+    await signIn(page, forge.user.key);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    expect(page.url()).toContain("/ui/jobs?q=nightly");
+  });
+});

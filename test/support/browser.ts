@@ -1,0 +1,113 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import axe, { type AxeResults } from "axe-core";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import type { ApiClient } from "../../dev/api-client";
+import { chromiumPath } from "../../dev/stack/chromium";
+import { cacheDir } from "../../dev/stack/paths";
+
+/** Tests in a browser are skipped where there is none (dev/stack/chromium.ts). */
+export const inBrowser: jest.Describe = chromiumPath() ? describe : describe.skip;
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export async function openBrowser(): Promise<Browser> {
+  const executablePath = chromiumPath();
+  if (!executablePath) throw new Error("there is no Chromium here");
+  return await chromium.launch({ executablePath, args: FLAGS });
+}
+
+export interface Visit {
+  page: Page;
+  context: BrowserContext;
+  /** What the content security policy refused, and what scripts threw: always none. */
+  complaints: string[];
+}
+
+interface VisitOptions {
+  dark?: boolean;
+  phone?: boolean;
+}
+
+const WIDE = { width: 1360, height: 850 };
+const PHONE = { width: 320, height: 720 };
+
+// What runs in the page is text: this program is compiled without a browser's types.
+const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
+  noteViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(" ")));`;
+
+const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] })`;
+
+const IS_TOO_WIDE = `(() => {
+  const main = document.querySelector("main");
+  return document.documentElement.scrollWidth > innerWidth ||
+    (main !== null && main.scrollWidth > main.clientWidth);
+})()`;
+
+/** A new browser profile with one tab, which notes everything that goes wrong in it. */
+export async function visit(
+  browser: Browser,
+  { dark = false, phone = false }: VisitOptions = {},
+): Promise<Visit> {
+  const context = await browser.newContext({
+    viewport: phone ? PHONE : WIDE,
+    hasTouch: phone,
+    isMobile: phone,
+    colorScheme: dark ? "dark" : "light",
+    locale: "en-GB",
+    timezoneId: "Europe/Berlin",
+  });
+  context.setDefaultTimeout(15_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("pageerror", (error) => complaints.push(`error: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    complaints.push(`a script of a tenant ran: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  await page.exposeFunction("noteViolation", (text: string) => complaints.push(`CSP: ${text}`));
+  await page.addInitScript(NOTE_VIOLATIONS);
+  return { page, context, complaints };
+}
+
+/** Pastes a key into the sign-in that the page shows. */
+export async function signIn(page: Page, key: string): Promise<void> {
+  await page.getByLabel("API key").fill(key);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("navigation", { name: "Pages" }).waitFor({ state: "attached" });
+}
+
+/** Opens a path of the dashboard with a key, as one who has signed in there. */
+export async function openSignedIn(page: Page, api: ApiClient, path: string): Promise<void> {
+  await page.goto(`${api.baseUrl}${path}`);
+  await signIn(page, api.key);
+}
+
+/** What axe finds that is serious or worse, one line each. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>(RUN_AXE);
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, help, nodes }) =>
+      nodes.map((node) => `${id}: ${help}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`),
+    );
+}
+
+/** Whether anything but a region that scrolls by itself is wider than the window. */
+export const scrollsSideways = async (page: Page): Promise<boolean> =>
+  await page.evaluate<boolean>(IS_TOO_WIDE);
+
+/** Where screenshots of the last run lie. */
+export function screenshotFolder(): string {
+  const folder = process.env.FORGE_SCREENSHOTS ?? join(cacheDir(), "screenshots");
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
