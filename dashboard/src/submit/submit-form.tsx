@@ -43,9 +43,11 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
     event.preventDefault();
     state.submit();
   };
-  const onBlur = ({ target }: FocusEvent): void => {
-    const { field } = target.closest<HTMLElement>("[data-field]")?.dataset ?? {};
-    if (field) state.leave(field);
+  const onBlur = ({ target, relatedTarget }: FocusEvent): void => {
+    const field = target.closest<HTMLElement>("[data-field]");
+    // From an input to the button beside it is not out of the field yet.
+    const isLeft = target.matches("input, textarea") && !field?.contains(relatedTarget);
+    if (isLeft && field?.dataset.field) state.leave(field.dataset.field);
   };
   const { estimate } = state.estimate;
   return (
