@@ -5,6 +5,7 @@ import { useMemo, useSyncExternalStore } from "react";
 import { createClient } from "../api/client";
 import { SignedContext } from "../api/context";
 import { FreshnessContext } from "../api/freshness";
+import { useLiveEvents } from "../api/live-events";
 import { createQueries } from "../api/queries";
 import type { Session, SessionStore } from "../api/session";
 import { Toasts } from "../ui/toasts";
@@ -33,6 +34,7 @@ function SignedIn({ session, sessions }: { session: Session; sessions: SessionSt
     () => ({ forge: createClient(session.key), session, sessions }),
     [session, sessions],
   );
+  useLiveEvents(signed.forge, queries);
   return (
     <SignedContext value={signed}>
       <FreshnessContext value={freshness}>

@@ -5,16 +5,13 @@ import { useForge } from "../api/context";
 import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { CopyButton, IdText, Snippet } from "../ui/copy";
-import { saveFile } from "../ui/download";
+import { saveLink } from "../ui/download";
 import { Empty } from "../ui/empty";
 import { Notice } from "../ui/error-banner";
 import { formatBytes } from "../ui/format";
 import { type Column, Table } from "../ui/table";
 import { toast } from "../ui/toasts";
 import styles from "./files.module.css";
-
-/** A browser holds a download in memory before it saves it. */
-const MAX_BYTES = 500_000_000;
 
 export function Files({ artifact }: { artifact: Artifact }) {
   const { files } = artifact.manifest;
@@ -64,17 +61,12 @@ export function Files({ artifact }: { artifact: Artifact }) {
   );
 }
 
-/** Downloads one file and checks it against the manifest before it is saved. */
+/** The browser saves the file by itself, by a link that works for a minute: of any size, and not through memory. */
 function DownloadFile({ artifactId, file }: { artifactId: string; file: ManifestFile }) {
   const forge = useForge();
   const download = useMutation({
-    mutationFn: async () => {
-      const pieces: Uint8Array<ArrayBuffer>[] = [];
-      for await (const piece of forge.artifacts.readFile(artifactId, file.path)) {
-        pieces.push(new Uint8Array(piece));
-      }
-      saveFile(new Blob(pieces), file.path.split("/").at(-1) ?? file.path);
-    },
+    mutationFn: () => forge.artifacts.downloadTicket(artifactId, file.path),
+    onSuccess: ({ url }) => saveLink(url, file.path.split("/").at(-1) ?? file.path),
     onError: (error) => toast.error(`${file.path} was not saved. ${describeError(error).message}`),
   });
   return (
@@ -82,14 +74,10 @@ function DownloadFile({ artifactId, file }: { artifactId: string; file: Manifest
       size="small"
       icon={<Download size={13} />}
       busy={download.isPending}
-      disabled={file.size_bytes > MAX_BYTES}
-      title={
-        file.size_bytes > MAX_BYTES ? "Too large for a browser: use the command above" : undefined
-      }
       aria-label={`Download ${file.path}`}
       onClick={() => download.mutate()}
     >
-      {download.isPending ? "Loading …" : "Download"}
+      Download
     </Button>
   );
 }

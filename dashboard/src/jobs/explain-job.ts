@@ -103,7 +103,7 @@ function running(job: JobData, attempts: readonly Attempt[]): Explanation {
   if (job.cancel_requested_at) {
     return {
       tone: "warn",
-      why: "Someone has cancelled the job, and its worker has been told.",
+      why: `${job.cancelled_by ?? "Someone"} has cancelled the job, and its worker has been told.`,
       next: "It ends when the worker has stopped, after 20 s at the latest.",
     };
   }
@@ -139,7 +139,9 @@ function failed(job: JobData): Explanation {
     case "cancelled":
       return {
         tone: "neutral",
-        why: "The job was cancelled.",
+        why: job.cancelled_by
+          ? `The job was cancelled by ${job.cancelled_by}.`
+          : "The job was cancelled.",
         next: "Retry submits the same again.",
       };
     case "worker_lost":

@@ -34,6 +34,17 @@ export function JobFacts({ job }: { job: JobData }) {
             }
           : { name: "Cost", value: <Money usd={job.cost_usd} digits={6} /> },
         { name: "By key", value: job.created_by },
+        job.cancelled_by !== null && { name: "Cancelled by", value: job.cancelled_by },
+        {
+          name: "Workflow",
+          value: job.workflow_url ? (
+            <a href={job.workflow_url} target="_blank" rel="noreferrer">
+              open in Temporal
+            </a>
+          ) : (
+            <IdText id={job.workflow_id} />
+          ),
+        },
         { name: "Attempts", value: `${job.attempts} of at most ${job.max_attempts}` },
         { name: "Time limit", value: `${formatDuration(job.timeout_s * 1000)} per attempt` },
         job.priority !== 0 && { name: "Priority", value: job.priority },

@@ -43,6 +43,8 @@ export function useJobList(search: JobsSearch): JobList {
     getNextPageParam: ({ has_more, next_cursor }) =>
       has_more ? (next_cursor ?? undefined) : undefined,
     staleTime: Number.POSITIVE_INFINITY,
+    // An event must not move the rows.
+    meta: { live: false },
   });
   const head = useQuery({
     queryKey: ["jobs", "head", filters],

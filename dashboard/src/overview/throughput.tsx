@@ -23,6 +23,7 @@ export function Throughput() {
     queryKey: ["jobs", "throughput", BUCKET_S],
     queryFn: ({ signal }) => forge.jobs.throughput({ bucket_s: BUCKET_S }, { signal }),
     refetchInterval: POLL_MS,
+    meta: { live: false },
   });
   return (
     <Section title="Ended in the last 24 h">

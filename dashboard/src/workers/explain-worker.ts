@@ -29,7 +29,7 @@ export function explainWorker(worker: WorkerDetail): WorkerExplanation {
         return {
           tone: "warn",
           why: "It is draining.",
-          next: "It finishes its job and takes no other. A restart of its agent ends the draining.",
+          next: "It finishes its job and takes no other, until it is undrained or its agent restarts.",
         };
       }
       return worker.status === "busy"

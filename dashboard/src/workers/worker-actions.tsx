@@ -46,6 +46,17 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
           Drain
         </Button>
       )}
+      {isServing && worker.draining && (
+        <Button
+          busy={act.isPending}
+          title="Lets it take jobs again"
+          onClick={() =>
+            act.mutate({ run: () => forge.workers.undrain(id), done: `${id} takes jobs again.` })
+          }
+        >
+          Undrain
+        </Button>
+      )}
       {worker.status === "error" && session.scope === "admin" && (
         <Button
           busy={act.isPending}

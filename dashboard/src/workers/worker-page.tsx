@@ -20,6 +20,7 @@ import { Table } from "../ui/table";
 import { Tags } from "../ui/tag";
 import { BootstrapSteps } from "./bootstrap-steps";
 import { explainWorker } from "./explain-worker";
+import { Samples } from "./samples";
 import { WorkerActions } from "./worker-actions";
 import styles from "./worker-page.module.css";
 import { gpuText, HeartbeatAge, WorkerStatus, workerMark, workerStateName } from "./worker-state";
@@ -71,6 +72,7 @@ function Loaded({ worker }: { worker: WorkerDetail }) {
         <strong>{why}</strong> <span className={styles.next}>{next}</span>
       </Notice>
       <Facts worker={worker} />
+      <Samples workerId={worker.worker_id} />
       {worker.bootstrap && <BootstrapSteps bootstrap={worker.bootstrap} />}
       <Jobs workerId={worker.worker_id} />
     </>
