@@ -71,7 +71,7 @@ function Costs({ summary, by }: { summary: BillingSummary; by: Breakdown }) {
               Share
             </th>
             <th scope="col" className={styles.right}>
-              USD
+              Cost
             </th>
           </tr>
         </thead>
