@@ -33,6 +33,15 @@ export async function replay(history: unknown, workflowId: string): Promise<void
   await Worker.runReplayHistory({ workflowBundle: bundle }, history, workflowId);
 }
 
+/** Replays recorded histories by one worker, which takes much less time than one for each. What is wrong, by file. */
+export async function replayRecorded(files: string[]): Promise<Map<string, Error | undefined>> {
+  const histories = files.map((file) => ({ workflowId: file, history: readHistory(file) }));
+  const results = Worker.runReplayHistories({ workflowBundle: bundle }, histories);
+  const errors = new Map<string, Error | undefined>();
+  for await (const { workflowId, error } of results) errors.set(workflowId, error);
+  return errors;
+}
+
 /**
  * A workflow's history as text with its payloads readable, after it was replayed: by today's code, and by
  * that of a release before, which knows today's changes and takes none. With RECORD_HISTORIES=1 it is kept
