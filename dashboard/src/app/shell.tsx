@@ -56,7 +56,6 @@ export function Shell() {
           <Button
             className={styles.search}
             onClick={() => setOverlay("palette")}
-            aria-label="Search or paste an id"
             aria-keyshortcuts="Control+K Meta+K"
           >
             <Search size={14} />

@@ -18,7 +18,8 @@ export function TenantMenu() {
   return (
     <Menu
       trigger={
-        <Button kind="ghost" className={styles.trigger} aria-label={`Tenant ${session.userId}`}>
+        <Button kind="ghost" className={styles.trigger}>
+          <span className="visually-hidden">Tenant</span>
           <span className={styles.initial} aria-hidden="true">
             {session.userId.replace(/^usr_/, "").charAt(0).toUpperCase()}
           </span>
