@@ -48,7 +48,6 @@ export async function lint(): Promise<Tally[]> {
       "dev",
       "test",
       "sdk/typescript/src",
-      "dashboard/src",
       "dist/workflows",
     ],
   ]);

@@ -81,6 +81,7 @@ inBrowser("a job", () => {
     await page.getByRole("button", { name: "Cancel the job" }).click();
     await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await forge.user.job(job_id)).error_code).toBe("cancelled");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));
     const retried = page.url().split("/").at(-1) ?? "";
