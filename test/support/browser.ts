@@ -81,7 +81,8 @@ export async function visit(
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Pages" }).waitFor({ state: "attached" });
+  // On a phone it is out of sight until it is opened, so it has no role.
+  await page.locator('nav[aria-label="Pages"]').waitFor({ state: "attached" });
 }
 
 /** Opens a path of the dashboard with a key, as one who has signed in there. */
