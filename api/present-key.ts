@@ -14,6 +14,10 @@ const keyFields = {
   revoked_at: timestamp.nullable(),
   workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
   serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
+  made_by: z
+    .string()
+    .nullable()
+    .describe("the id of the key that made it, which takes it along when it is revoked"),
   session_of: z
     .string()
     .nullable()
@@ -38,6 +42,7 @@ export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
     revoked_at: key.revoked_at?.toISOString() ?? null,
     workers: key.workers,
     serving_hosts: key.serving_hosts,
+    made_by: key.made_by_key_id,
     session_of: key.session_of,
   };
 }

@@ -19,27 +19,49 @@ const uri = z
 const region = name.describe("a tag that its worker must carry");
 
 const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
+const minReplicas = replicas.describe("servers that are made in any case; 1 by default");
+const maxReplicas = replicas.describe("servers at most, while idle workers fit; 1 by default");
 
-const dataset = { dataset_id: name.optional(), dataset_uri: uri.optional() };
+const datasetId = name.describe("a dataset of yours, by its id");
+const dataset = { dataset_id: datasetId.optional(), dataset_uri: uri.optional() };
+const domain = name.describe("what the rows are about, e.g. law");
+const teacher = name.describe("the model that writes the answers");
+const student = name.describe("the model that is to learn from the answers");
+const baseModel = name.describe("the model that is trained, e.g. llama-3-8b");
+const checkpoint = name.describe("a checkpoint of yours, by its id, or a model's name");
+const benchmark = name.describe(
+  "what the checkpoint is scored by: a benchmark's name, or the id of a dataset",
+);
+const size = z.int().min(1).max(100_000_000).describe("how many rows to write");
+const style = name.describe("how the rows are written, e.g. concise");
 
 /** The payload of each job type by the field names of spec.md 2.2's table. */
 const PAYLOAD_FIELDS = {
   generate: {
-    task: name,
-    size: z.int().min(1).max(100_000_000),
-    teacher: name,
-    domain: name.optional(),
-    style: name.optional(),
+    task: name.describe("what is asked of the teacher, e.g. question answering"),
+    size,
+    teacher,
+    domain: domain.optional(),
+    style: style.optional(),
   },
   audit: { dataset_uri: uri },
-  distill: { ...dataset, teacher: name, student_model: name.optional() },
-  train: { ...dataset, model: name, epochs: z.int().min(1).max(10_000).default(DEFAULT_EPOCHS) },
-  evaluate: { checkpoint_id: name, benchmark: name.optional() },
+  distill: { ...dataset, teacher, student_model: student.optional() },
+  train: {
+    ...dataset,
+    model: baseModel,
+    epochs: z
+      .int()
+      .min(1)
+      .max(10_000)
+      .default(DEFAULT_EPOCHS)
+      .describe("how often the dataset is gone through"),
+  },
+  evaluate: { checkpoint_id: checkpoint, benchmark: benchmark.optional() },
   deploy: {
-    checkpoint_id: name,
+    checkpoint_id: checkpoint,
     region: region.optional(),
-    min_replicas: replicas,
-    max_replicas: replicas,
+    min_replicas: minReplicas,
+    max_replicas: maxReplicas,
   },
 } as const satisfies Record<JobType, z.ZodRawShape>;
 
@@ -55,39 +77,45 @@ const PAYLOAD_ALIASES: Record<JobType, Record<string, string>> = {
 
 const { generate, distill, train, evaluate, deploy } = PAYLOAD_FIELDS;
 const { epochs } = train;
-const byId = { dataset_id: name };
+const byId = { dataset_id: datasetId };
 const byUri = { dataset_uri: uri };
 
 /** Each type's field sets, each closed in itself. */
 const DOCUMENTED_FORMS: Record<JobType, z.ZodRawShape[]> = {
   generate: [
     generate,
-    { domain: name, num_samples: generate.size, task: name.optional(), style: name.optional() },
+    { domain, num_samples: size, task: generate.task.optional(), style: generate.style },
   ],
   audit: [PAYLOAD_FIELDS.audit],
   distill: [
-    { ...byId, teacher: name, student_model: distill.student_model },
-    { ...byUri, teacher_model: name, student_model: distill.student_model },
+    { ...byId, teacher, student_model: distill.student_model },
+    { ...byUri, teacher_model: teacher, student_model: distill.student_model },
   ],
   train: [
-    { ...byId, model: name, epochs },
-    { ...byUri, model_id: name, epochs },
+    { ...byId, model: baseModel, epochs },
+    { ...byUri, model_id: baseModel, epochs },
   ],
-  evaluate: [evaluate, { model_id: name, benchmark: evaluate.benchmark }],
+  evaluate: [evaluate, { model_id: checkpoint, benchmark: evaluate.benchmark }],
   deploy: [
     deploy,
-    { model_id: name, region: deploy.region, min_replicas: replicas, max_replicas: replicas },
+    {
+      model_id: checkpoint,
+      region: deploy.region,
+      min_replicas: minReplicas,
+      max_replicas: maxReplicas,
+    },
   ],
 };
 
 const resourcesSchema = z
   .strictObject({
-    gpu: z.int().min(0).max(1024).optional(),
+    gpu: z.int().min(0).max(1024).optional().describe("how many; 0: none"),
     gpu_type: z
       .string()
       .regex(/[A-Za-z0-9]/, "must not be empty")
       .max(128)
-      .optional(),
+      .optional()
+      .describe("a word of the GPU's name, e.g. A100"),
     memory_gb: z.int().min(0).max(1_000_000).optional().describe("of one GPU"),
     tags: z
       .array(z.string().regex(/\S/, "must not be empty").max(128))
@@ -102,19 +130,28 @@ export type Resources = z.infer<typeof resourcesSchema>;
 export const OPTION_FIELDS = {
   resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
   priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
-  tags: z.array(z.string().regex(/\S/, "must not be empty").max(128)).max(32).default([]),
+  tags: z
+    .array(z.string().regex(/\S/, "must not be empty").max(128))
+    .max(32)
+    .default([])
+    .describe("labels to find the job by"),
   params: z
     .record(z.string(), z.unknown())
     .default({})
     .describe("handed to the worker as it is, e.g. the learning rate"),
-  notes: z.string().max(4096).optional(),
+  notes: z.string().max(4096).optional().describe("for those who read the job later"),
   timeout_s: z
     .int()
     .min(1)
     .max(30 * 86_400)
     .optional()
     .describe("longest an attempt may run, in seconds"),
-  max_attempts: z.int().min(1).max(MAX_ATTEMPTS).default(MAX_ATTEMPTS),
+  max_attempts: z
+    .int()
+    .min(1)
+    .max(MAX_ATTEMPTS)
+    .default(MAX_ATTEMPTS)
+    .describe("how often the job is tried, if its worker fails or is lost"),
 } as const;
 
 const optionsSchema = z.object(OPTION_FIELDS);

@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { defineConfig } from "vite";
 import { compressed } from "./build/compressed.mts";
 import { initialBudget } from "./build/initial-budget.mts";
+import { submissionSchemas } from "./build/submission-schemas.mts";
 
 const sdk = (path: string) => resolve(import.meta.dirname, "../sdk/typescript/src", path);
 
@@ -35,7 +36,11 @@ export default defineConfig({
     },
   },
   worker: { format: "es" },
-  plugins: [initialBudget(INITIAL_JS_BYTES), compressed()],
+  plugins: [
+    submissionSchemas(resolve(import.meta.dirname, "../docs/openapi.json")),
+    initialBudget(INITIAL_JS_BYTES),
+    compressed(),
+  ],
   server: {
     // `npm run dashboard`: the API is the stack's that `npm start` runs.
     proxy: { "/api": process.env.SERVICE_BASE_URL ?? "http://127.0.0.1:8080" },

@@ -142,9 +142,13 @@ function build() {
   );
 }
 
-/** The dashboard, which the server serves under /ui/. It takes the SDK's sources. */
+/** The dashboard, which the server serves under /ui/. It takes the SDK's sources, and forms from the API's document. */
 function buildDashboard() {
-  const inputs = ["package-lock.json", ...filesBelow(["dashboard", "sdk/typescript/src"], /./)];
+  const inputs = [
+    "package-lock.json",
+    "docs/openapi.json",
+    ...filesBelow(["dashboard", "sdk/typescript/src"], /./),
+  ];
   once("dist/dashboard/.built", digestOf(inputs), () => {
     say("Building the dashboard …");
     run(process.execPath, [

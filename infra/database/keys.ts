@@ -65,11 +65,12 @@ export interface KeyRow {
   revoked_at: Date | null;
   workers: number | null;
   serving_hosts: string[];
+  made_by_key_id: string | null;
   session_of: string | null;
 }
 
 export const SHOWN_KEY = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at,
-  revoked_at, workers, serving_hosts, session_of`;
+  revoked_at, workers, serving_hosts, made_by_key_id, session_of`;
 
 /** A tenant's keys, or its sessions, newest first; the revoked ones among them. */
 export async function listKeys(

@@ -5,7 +5,16 @@ import {
   lazyRouteComponent,
 } from "@tanstack/react-router";
 import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
+import { readBillingSearch } from "../billing/search";
+import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
+import { readKeysSearch } from "../keys/search";
+import {
+  readNewPipelineSearch,
+  readPipelineSearch,
+  readPipelinesSearch,
+} from "../pipelines/search";
+import { readSubmitSearch } from "../submit/search";
 import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
@@ -31,6 +40,44 @@ const job = createRoute({
   path: "/jobs/$jobId",
   validateSearch: readJobSearch,
   component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
+});
+
+const pipelines = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines",
+  validateSearch: readPipelinesSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipelines-page"), "PipelinesPage"),
+});
+
+const newPipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/new",
+  validateSearch: readNewPipelineSearch,
+  component: lazyRouteComponent(
+    () => import("../pipelines/new/new-pipeline-page"),
+    "NewPipelinePage",
+  ),
+});
+
+const pipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/$pipelineId",
+  validateSearch: readPipelineSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipeline-page"), "PipelinePage"),
+});
+
+const deployments = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments",
+  validateSearch: readDeploymentsSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployments-page"), "DeploymentsPage"),
+});
+
+const deployment = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments/$deploymentId",
+  validateSearch: readDeploymentSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployment-page"), "DeploymentPage"),
 });
 
 const workers = createRoute({
@@ -66,6 +113,27 @@ const artifact = createRoute({
   component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
 });
 
+const submit = createRoute({
+  getParentRoute: () => root,
+  path: "/submit",
+  validateSearch: readSubmitSearch,
+  component: lazyRouteComponent(() => import("../submit/submit-page"), "SubmitPage"),
+});
+
+const billing = createRoute({
+  getParentRoute: () => root,
+  path: "/billing",
+  validateSearch: readBillingSearch,
+  component: lazyRouteComponent(() => import("../billing/billing-page"), "BillingPage"),
+});
+
+const keys = createRoute({
+  getParentRoute: () => root,
+  path: "/keys",
+  validateSearch: readKeysSearch,
+  component: lazyRouteComponent(() => import("../keys/keys-page"), "KeysPage"),
+});
+
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -77,6 +145,14 @@ export const router = createRouter({
     addWorker,
     artifacts,
     artifact,
+    pipelines,
+    newPipeline,
+    pipeline,
+    deployments,
+    deployment,
+    submit,
+    billing,
+    keys,
   ]),
   basepath: "/ui",
   parseSearch,

@@ -60,7 +60,7 @@ export function Shell() {
           >
             <Search size={14} />
             <span>Search or paste an id</span>
-            <kbd aria-hidden="true">{IS_MAC ? "⌘K" : "Ctrl K"}</kbd>
+            <kbd aria-hidden="true" data-keys={IS_MAC ? "⌘K" : "Ctrl K"} />
           </Button>
           <FreshnessBadge />
           <TenantMenu />

@@ -4,7 +4,9 @@
 // there all the same.
 
 export interface Resources {
+  /** how many; 0: none */
   gpu?: number;
+  /** a word of the GPU's name, e.g. A100 */
   gpu_type?: string;
   /** of one GPU */
   memory_gb?: number;
@@ -495,12 +497,15 @@ export interface PipelineStepSubmission {
   resources?: Resources;
   /** higher goes first */
   priority?: number;
+  /** labels to find the job by */
   tags?: string[];
   /** handed to the worker as it is, e.g. the learning rate */
   params?: Record<string, unknown>;
+  /** for those who read the job later */
   notes?: string;
   /** longest an attempt may run, in seconds */
   timeout_s?: number;
+  /** how often the job is tried, if its worker fails or is lost */
   max_attempts?: number;
 }
 
@@ -1082,6 +1087,8 @@ export interface NewApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** the id of the key that made it, which takes it along when it is revoked */
+  made_by: string | null;
   /** of a session: the id of the key that was exchanged for it */
   session_of: string | null;
   /** its text, shown here only */
@@ -1102,6 +1109,8 @@ export interface ApiKey {
   workers: number | null;
   /** where else their models may be served from */
   serving_hosts: string[];
+  /** the id of the key that made it, which takes it along when it is revoked */
+  made_by: string | null;
   /** of a session: the id of the key that was exchanged for it */
   session_of: string | null;
 }
@@ -1401,37 +1410,52 @@ export interface Error {
 export interface Operations {
   generate: {
     body: {
+      /** what is asked of the teacher, e.g. question answering */
       task: string;
+      /** how many rows to write */
       size: number;
+      /** the model that writes the answers */
       teacher: string;
+      /** what the rows are about, e.g. law */
       domain?: string;
+      /** how the rows are written, e.g. concise */
       style?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     } | {
+      /** what the rows are about, e.g. law */
       domain: string;
+      /** how many rows to write */
       num_samples: number;
+      /** what is asked of the teacher, e.g. question answering */
       task?: string;
+      /** how the rows are written, e.g. concise */
       style?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1444,152 +1468,199 @@ export interface Operations {
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   distill: {
     body: {
+      /** a dataset of yours, by its id */
       dataset_id: string;
+      /** the model that writes the answers */
       teacher: string;
+      /** the model that is to learn from the answers */
       student_model?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     } | {
       /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
       dataset_uri: string;
+      /** the model that writes the answers */
       teacher_model: string;
+      /** the model that is to learn from the answers */
       student_model?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   train: {
     body: {
+      /** a dataset of yours, by its id */
       dataset_id: string;
+      /** the model that is trained, e.g. llama-3-8b */
       model: string;
+      /** how often the dataset is gone through */
       epochs?: number;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     } | {
       /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
       dataset_uri: string;
+      /** the model that is trained, e.g. llama-3-8b */
       model_id: string;
+      /** how often the dataset is gone through */
       epochs?: number;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   evaluate: {
     body: {
+      /** a checkpoint of yours, by its id, or a model's name */
       checkpoint_id: string;
+      /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
       benchmark?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     } | {
+      /** a checkpoint of yours, by its id, or a model's name */
       model_id: string;
+      /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
       benchmark?: string;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
   };
   deploy: {
     body: {
+      /** a checkpoint of yours, by its id, or a model's name */
       checkpoint_id: string;
       /** a tag that its worker must carry */
       region?: string;
+      /** servers that are made in any case; 1 by default */
       min_replicas?: number;
+      /** servers at most, while idle workers fit; 1 by default */
       max_replicas?: number;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     } | {
+      /** a checkpoint of yours, by its id, or a model's name */
       model_id: string;
       /** a tag that its worker must carry */
       region?: string;
+      /** servers that are made in any case; 1 by default */
       min_replicas?: number;
+      /** servers at most, while idle workers fit; 1 by default */
       max_replicas?: number;
       /** what the job needs of its worker */
       resources?: Resources;
       /** higher goes first */
       priority?: number;
+      /** labels to find the job by */
       tags?: string[];
       /** handed to the worker as it is, e.g. the learning rate */
       params?: Record<string, unknown>;
+      /** for those who read the job later */
       notes?: string;
       /** longest an attempt may run, in seconds */
       timeout_s?: number;
+      /** how often the job is tried, if its worker fails or is lost */
       max_attempts?: number;
     };
     answer: Job;
@@ -1969,37 +2040,52 @@ export interface Operations {
       job_type: "generate";
       /** `resources` and the like included */
       payload: {
+        /** what is asked of the teacher, e.g. question answering */
         task: string;
+        /** how many rows to write */
         size: number;
+        /** the model that writes the answers */
         teacher: string;
+        /** what the rows are about, e.g. law */
         domain?: string;
+        /** how the rows are written, e.g. concise */
         style?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       } | {
+        /** what the rows are about, e.g. law */
         domain: string;
+        /** how many rows to write */
         num_samples: number;
+        /** what is asked of the teacher, e.g. question answering */
         task?: string;
+        /** how the rows are written, e.g. concise */
         style?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     } | {
@@ -2012,152 +2098,199 @@ export interface Operations {
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "distill";
       /** `resources` and the like included */
       payload: {
+        /** a dataset of yours, by its id */
         dataset_id: string;
+        /** the model that writes the answers */
         teacher: string;
+        /** the model that is to learn from the answers */
         student_model?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       } | {
         /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
         dataset_uri: string;
+        /** the model that writes the answers */
         teacher_model: string;
+        /** the model that is to learn from the answers */
         student_model?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "train";
       /** `resources` and the like included */
       payload: {
+        /** a dataset of yours, by its id */
         dataset_id: string;
+        /** the model that is trained, e.g. llama-3-8b */
         model: string;
+        /** how often the dataset is gone through */
         epochs?: number;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       } | {
         /** s3://, spaces:// or forge://, a bucket and a key; or file:// below the artifacts root */
         dataset_uri: string;
+        /** the model that is trained, e.g. llama-3-8b */
         model_id: string;
+        /** how often the dataset is gone through */
         epochs?: number;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "evaluate";
       /** `resources` and the like included */
       payload: {
+        /** a checkpoint of yours, by its id, or a model's name */
         checkpoint_id: string;
+        /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
         benchmark?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       } | {
+        /** a checkpoint of yours, by its id, or a model's name */
         model_id: string;
+        /** what the checkpoint is scored by: a benchmark's name, or the id of a dataset */
         benchmark?: string;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     } | {
       job_type: "deploy";
       /** `resources` and the like included */
       payload: {
+        /** a checkpoint of yours, by its id, or a model's name */
         checkpoint_id: string;
         /** a tag that its worker must carry */
         region?: string;
+        /** servers that are made in any case; 1 by default */
         min_replicas?: number;
+        /** servers at most, while idle workers fit; 1 by default */
         max_replicas?: number;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       } | {
+        /** a checkpoint of yours, by its id, or a model's name */
         model_id: string;
         /** a tag that its worker must carry */
         region?: string;
+        /** servers that are made in any case; 1 by default */
         min_replicas?: number;
+        /** servers at most, while idle workers fit; 1 by default */
         max_replicas?: number;
         /** what the job needs of its worker */
         resources?: Resources;
         /** higher goes first */
         priority?: number;
+        /** labels to find the job by */
         tags?: string[];
         /** handed to the worker as it is, e.g. the learning rate */
         params?: Record<string, unknown>;
+        /** for those who read the job later */
         notes?: string;
         /** longest an attempt may run, in seconds */
         timeout_s?: number;
+        /** how often the job is tried, if its worker fails or is lost */
         max_attempts?: number;
       };
     };

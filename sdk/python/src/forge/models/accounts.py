@@ -64,6 +64,8 @@ class ApiKey(Model):
     """How many workers a worker key is for; None: any."""
     serving_hosts: list[str] = Field(default_factory=list)
     """Where else their models may be served from."""
+    made_by: str | None = None
+    """The id of the key that made it, which takes it along when it is revoked."""
     session_of: str | None = None
     """Of a session: the id of the key that was exchanged for it."""
 

@@ -1,0 +1,114 @@
+import type { BillingSummary } from "@forge/sdk";
+import { type FormEvent, useState } from "react";
+import { describeError } from "../api/errors";
+import { Button } from "../ui/button";
+import { Dialog, DialogActions } from "../ui/dialog";
+import { Notice } from "../ui/error-banner";
+import { Field, Input } from "../ui/field";
+import { formatUsd } from "../ui/format";
+import styles from "./budget-dialog.module.css";
+import { useSetBudget } from "./use-billing";
+
+interface Props {
+  open: boolean;
+  onClose: () => void;
+  budget: BillingSummary["budget"];
+}
+
+export function BudgetDialog({ open, onClose, budget }: Props) {
+  return (
+    <Dialog open={open} onClose={onClose} title="Monthly budget">
+      <BudgetForm onClose={onClose} budget={budget} />
+    </Dialog>
+  );
+}
+
+const DEFAULT_SHARE = 0.8;
+
+/** Undefined: nothing is given; NaN: it is no amount. */
+function amountOf(text: string): number | undefined {
+  const trimmed = text.trim().replace(/^\$/, "");
+  if (trimmed === "") return undefined;
+  return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
+}
+
+const NO_AMOUNT = "An amount in USD, such as 500 or 12.50.";
+
+function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
+  const [cap, setCap] = useState(String(budget?.cap_usd ?? ""));
+  const [warning, setWarning] = useState(String(budget?.warning_usd ?? ""));
+  const [wasSent, setSent] = useState(false);
+  const save = useSetBudget();
+  const amount = amountOf(cap);
+  const from = amountOf(warning);
+  const refused = save.error ? describeError(save.error) : undefined;
+  const problems = {
+    cap: amount === undefined || Number.isNaN(amount) ? NO_AMOUNT : undefined,
+    warning: Number.isNaN(from) ? NO_AMOUNT : undefined,
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setSent(true);
+    if (problems.cap || problems.warning || amount === undefined) return;
+    save.mutate({ cap: amount, warning: from }, { onSuccess: onClose });
+  };
+  const byDefault = amount && !Number.isNaN(amount) ? formatUsd(amount * DEFAULT_SHARE) : "80 %";
+  return (
+    <form onSubmit={submit} noValidate className={styles.form}>
+      <p className={styles.text}>
+        A cap for each calendar month (UTC). Forge refuses submissions that would pass it: what is
+        spent counts, and what is under way with its expected cost. Nothing that runs is stopped.
+      </p>
+      <Field
+        label="Cap (USD a month)"
+        required
+        error={(wasSent ? problems.cap : undefined) ?? at(refused, "cap_usd")}
+      >
+        {(input) => (
+          <Input
+            {...input}
+            inputMode="decimal"
+            autoFocus
+            placeholder="500"
+            value={cap}
+            onChange={({ target }) => setCap(target.value)}
+          />
+        )}
+      </Field>
+      <Field
+        label="Warn from (USD)"
+        required={false}
+        hint={`Submissions carry a warning from then on. Empty: at ${byDefault}.`}
+        error={(wasSent ? problems.warning : undefined) ?? at(refused, "warning_usd")}
+      >
+        {(input) => (
+          <Input
+            {...input}
+            inputMode="decimal"
+            value={warning}
+            onChange={({ target }) => setWarning(target.value)}
+          />
+        )}
+      </Field>
+      {refused && !refused.param && <Notice tone="danger">{refused.message}</Notice>}
+      <DialogActions>
+        {budget?.cap_usd != null && (
+          <Button
+            kind="danger"
+            busy={save.isPending}
+            onClick={() => save.mutate({ cap: null, warning: undefined }, { onSuccess: onClose })}
+          >
+            Remove the cap
+          </Button>
+        )}
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={save.isPending}>
+          Save
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+const at = (refused: ReturnType<typeof describeError> | undefined, param: string) =>
+  refused?.param === param ? refused.message : undefined;

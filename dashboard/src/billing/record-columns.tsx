@@ -1,0 +1,65 @@
+import type { BillingRecord } from "@forge/sdk";
+import { IdText } from "../ui/copy";
+import { formatUsd } from "../ui/format";
+import type { Column } from "../ui/table";
+import { Tag } from "../ui/tag";
+import { Time } from "../ui/time";
+import styles from "./record-columns.module.css";
+
+/** @param open shows a record by its job's id. */
+export const recordColumns = (open: (jobId: string) => void): readonly Column<BillingRecord>[] => [
+  { id: "type", title: "Type", width: "88px", cell: ({ job_type }) => job_type },
+  {
+    id: "job",
+    title: "Job",
+    cell: ({ job_id }) => (
+      <button type="button" className={styles.open} onClick={() => open(job_id)}>
+        <IdText id={job_id} />
+      </button>
+    ),
+  },
+  {
+    id: "formula",
+    title: "Formula",
+    hideBelow: "laptop",
+    cell: ({ formula }) => (
+      <code className={styles.formula} title={formula}>
+        {formula}
+      </code>
+    ),
+  },
+  {
+    id: "state",
+    title: "State",
+    width: "132px",
+    hideBelow: "tablet",
+    cell: (record) => <State record={record} />,
+  },
+  {
+    id: "at",
+    title: "Written",
+    width: "104px",
+    align: "right",
+    hideBelow: "phone",
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+  {
+    id: "usd",
+    title: "USD",
+    width: "104px",
+    align: "right",
+    cell: ({ total_cost_usd }) => formatUsd(total_cost_usd, 6),
+  },
+];
+
+function State({ record: { state, flags } }: { record: BillingRecord }) {
+  if (state === "accruing") return <Tag>accruing</Tag>;
+  if (flags.length > 0) {
+    return (
+      <span title={flags.map((flag) => flag.replaceAll("_", " ")).join("; ")}>
+        <Tag>{flags.length === 1 ? "a remark" : `${flags.length} remarks`}</Tag>
+      </span>
+    );
+  }
+  return <span className={styles.quiet}>final</span>;
+}

@@ -1,0 +1,32 @@
+import { given, readOneOf, readSomeOf, readText, type Search } from "../app/search-params";
+import { JOB_TYPES, type JobType } from "../jobs/search";
+import { isPeriod } from "./period";
+
+export const BREAKDOWNS = ["type", "tag", "pipeline"] as const;
+export type Breakdown = (typeof BREAKDOWNS)[number];
+
+export const SORTS = ["time", "cost"] as const;
+export type RecordSort = (typeof SORTS)[number];
+
+/** The address of a month's bill. */
+export interface BillingSearch {
+  /** YYYY-MM in UTC; without it this month. */
+  period?: string;
+  by?: Breakdown;
+  /** The records that are shown. */
+  job_type?: JobType[];
+  sort?: RecordSort;
+  /** The record that is open, by its job. */
+  record?: string;
+}
+
+export function readBillingSearch(search: Search): BillingSearch {
+  const period = readText(search, "period");
+  return given({
+    period: period && isPeriod(period) ? period : undefined,
+    by: readOneOf(search, "by", BREAKDOWNS),
+    job_type: readSomeOf(search, "job_type", JOB_TYPES),
+    sort: readOneOf(search, "sort", SORTS),
+    record: readText(search, "record"),
+  });
+}

@@ -1,0 +1,72 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useForge } from "../api/context";
+import { describeError } from "../api/errors";
+import { useList } from "../api/use-list";
+import { saveFile } from "../ui/download";
+import { toast } from "../ui/toasts";
+import type { BillingSearch } from "./search";
+
+/** Bills grow slowly, and a past month hardly at all. */
+const NOW_POLL_MS = 10_000;
+
+const pollOf = (isNow: boolean): number | false => (isNow ? NOW_POLL_MS : false);
+
+export function useSummary(period: string, isNow: boolean) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["billing", "summary", period],
+    queryFn: ({ signal }) => forge.billing.summary(period, {}, { signal }),
+    refetchInterval: pollOf(isNow),
+  });
+}
+
+export function useDaily(period: string, isNow: boolean) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["billing", "daily", period],
+    queryFn: ({ signal }) => forge.billing.daily(period, {}, { signal }),
+    refetchInterval: pollOf(isNow),
+  });
+}
+
+export function useRates() {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["billing", "rates"],
+    queryFn: ({ signal }) => forge.billing.rates({}, { signal }),
+    staleTime: 60_000,
+  });
+}
+
+/** A month's records. Those of live deployments grow, so the current month is read again. */
+export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
+  const filters = { period, job_type: search.job_type, sort: search.sort };
+  return useList(
+    ["billing", "records", filters],
+    (forge, pageSize) => forge.billing.records({ ...filters, pageSize }),
+    { pollMs: pollOf(isNow) },
+  );
+}
+
+export function useSetBudget() {
+  const forge = useForge();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ cap, warning }: { cap: number | null; warning: number | undefined }) =>
+      forge.billing.setBudget(cap, { warning_usd: warning }),
+    onSuccess: (_, { cap }) =>
+      toast.ok(cap === null ? "There is no cap any more." : "The budget is set."),
+    onSettled: () => queries.invalidateQueries({ queryKey: ["billing"] }),
+  });
+}
+
+/** Saves a month's lines as a file. */
+export function useExport(period: string) {
+  const forge = useForge();
+  return useMutation({
+    mutationFn: () => forge.billing.export(period),
+    onSuccess: (csv) =>
+      saveFile(new Blob([csv], { type: "text/csv;charset=utf-8" }), `forge-billing-${period}.csv`),
+    onError: (error) => toast.error(`The file was not made. ${describeError(error).message}`),
+  });
+}

@@ -1,0 +1,156 @@
+import type { NewApiKey } from "@forge/sdk";
+import { type FormEvent, useState } from "react";
+import { useSigned } from "../api/context";
+import { describeError } from "../api/errors";
+import { Button } from "../ui/button";
+import { Dialog, DialogActions } from "../ui/dialog";
+import { Notice } from "../ui/error-banner";
+import { Field, Input, Select } from "../ui/field";
+import styles from "./create-key-dialog.module.css";
+import { EXPIRIES, type Expiry, expiryDate } from "./expiry";
+import { SCOPES, type Scope } from "./key-state";
+import { NewKeyView } from "./new-key-view";
+import { useCreateKey } from "./use-keys";
+
+export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const [made, setMade] = useState<NewApiKey>();
+  const close = (): void => {
+    setMade(undefined);
+    onClose();
+  };
+  return (
+    <Dialog open={open} onClose={close} title={made ? "Copy your key now" : "Create a key"} wide>
+      {made ? (
+        <NewKeyView made={made} onClose={close} />
+      ) : (
+        <CreateForm onClose={close} onMade={setMade} />
+      )}
+    </Dialog>
+  );
+}
+
+interface FormProps {
+  onClose: () => void;
+  onMade: (key: NewApiKey) => void;
+}
+
+function CreateForm({ onClose, onMade }: FormProps) {
+  const { session } = useSigned();
+  const [name, setName] = useState("");
+  const [scope, setScope] = useState<Scope>("user");
+  const [expiry, setExpiry] = useState<Expiry>("90");
+  const [day, setDay] = useState("");
+  const [isForOne, setForOne] = useState(true);
+  const [wasSent, setSent] = useState(false);
+  const create = useCreateKey(onMade);
+  const refused = create.error ? describeError(create.error) : undefined;
+  const expiresAt = expiryDate(expiry, day);
+  const problems = {
+    name: name.trim() === "" ? "Give it a name: jobs made with it carry it." : undefined,
+    expires_at: expiresAt === "invalid" ? "A day after today." : undefined,
+  };
+  const errorOf = (field: "name" | "expires_at"): string | undefined =>
+    (wasSent ? problems[field] : undefined) ??
+    (refused?.param === field ? refused.message : undefined);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    setSent(true);
+    if (problems.name || expiresAt === "invalid") return;
+    const workers = scope === "worker" && isForOne ? 1 : undefined;
+    create.mutate({ name: name.trim(), scope, expiresAt, workers });
+  };
+  return (
+    <form onSubmit={submit} noValidate className={styles.form}>
+      <Field label="Name" required error={errorOf("name")} hint="Who or what uses it, such as ci.">
+        {(input) => (
+          <Input
+            {...input}
+            autoFocus
+            maxLength={128}
+            value={name}
+            onChange={({ target }) => setName(target.value)}
+          />
+        )}
+      </Field>
+      <ScopeChoice scope={scope} isAdmin={session.scope === "admin"} onChange={setScope} />
+      {scope === "worker" && (
+        <label className={styles.check}>
+          <input
+            type="checkbox"
+            checked={isForOne}
+            onChange={({ target }) => setForOne(target.checked)}
+          />
+          <span>For one machine only: the first worker that registers with it keeps it.</span>
+        </label>
+      )}
+      <div className={styles.pair}>
+        <Field label="Expires" error={expiry === "day" ? undefined : errorOf("expires_at")}>
+          {(input) => (
+            <Select
+              {...input}
+              value={expiry}
+              onChange={({ target }) => setExpiry(target.value as Expiry)}
+            >
+              {EXPIRIES.map(({ value, text }) => (
+                <option key={value} value={value}>
+                  {text}
+                </option>
+              ))}
+            </Select>
+          )}
+        </Field>
+        {expiry === "day" && (
+          <Field label="On the day" required error={errorOf("expires_at")}>
+            {(input) => (
+              <Input
+                {...input}
+                type="date"
+                value={day}
+                onChange={({ target }) => setDay(target.value)}
+              />
+            )}
+          </Field>
+        )}
+      </div>
+      {refused && refused.param !== "name" && refused.param !== "expires_at" && (
+        <Notice tone="danger">{refused.message}</Notice>
+      )}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={create.isPending}>
+          Create the key
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+interface ScopeProps {
+  scope: Scope;
+  isAdmin: boolean;
+  onChange: (scope: Scope) => void;
+}
+
+function ScopeChoice({ scope, isAdmin, onChange }: ScopeProps) {
+  const offered: readonly Scope[] = isAdmin ? ["user", "worker", "admin"] : ["user", "worker"];
+  return (
+    <fieldset className={styles.scopes}>
+      <legend className={styles.legend}>Scope</legend>
+      {offered.map((each) => (
+        <label key={each} className={styles.check}>
+          <input
+            type="radio"
+            name="scope"
+            value={each}
+            checked={scope === each}
+            onChange={() => onChange(each)}
+          />
+          <span>
+            <strong>{each}</strong>
+            <span className={styles.about}>{SCOPES[each]}</span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}

@@ -1,0 +1,115 @@
+import type { ApiKey } from "@forge/sdk";
+import { Ban } from "lucide-react";
+import { IconButton } from "../ui/button";
+import { ABSENT, formatNumber } from "../ui/format";
+import type { Column } from "../ui/table";
+import { Tag } from "../ui/tag";
+import { Time } from "../ui/time";
+import styles from "./key-columns.module.css";
+import { stateOf } from "./key-state";
+
+interface Options {
+  /** The ids that the page itself lives on. */
+  own: readonly string[];
+  /** A key's name by its id; undefined for one that is not in the lists. */
+  nameOf: (keyId: string) => string | undefined;
+  onRevoke: (key: ApiKey) => void;
+  isSessions: boolean;
+}
+
+export function keyColumns({
+  own,
+  nameOf,
+  onRevoke,
+  isSessions,
+}: Options): readonly Column<ApiKey>[] {
+  const columns: (Column<ApiKey> | false)[] = [
+    {
+      id: "name",
+      title: isSessions ? "Session of" : "Name",
+      cell: (key) => <Name apiKey={key} isOwn={own.includes(key.key_id)} />,
+    },
+    {
+      id: "scope",
+      title: "Scope",
+      width: "148px",
+      hideBelow: "phone",
+      cell: ({ scope, workers }) =>
+        workers === null ? scope : `${scope}, for ${formatNumber(workers)}`,
+    },
+    {
+      id: "last4",
+      title: "Ends with",
+      width: "88px",
+      hideBelow: "tablet",
+      cell: ({ last4 }) => <code>…{last4}</code>,
+    },
+    !isSessions && {
+      id: "madeBy",
+      title: "Made by",
+      width: "132px",
+      hideBelow: "laptop",
+      cell: ({ made_by }) => (
+        <span className={styles.quiet} title={made_by ?? undefined}>
+          {made_by === null ? ABSENT : (nameOf(made_by) ?? "a key that is gone")}
+        </span>
+      ),
+    },
+    {
+      id: "created",
+      title: "Created",
+      width: "104px",
+      align: "right",
+      hideBelow: "laptop",
+      cell: ({ created_at }) => <Time at={created_at} />,
+    },
+    {
+      id: "expires",
+      title: "Expires",
+      width: "104px",
+      align: "right",
+      hideBelow: "tablet",
+      cell: ({ expires_at }) => (expires_at === null ? "never" : <Time at={expires_at} />),
+    },
+    {
+      id: "used",
+      title: "Last used",
+      width: "104px",
+      align: "right",
+      cell: ({ last_used_at }) => (last_used_at === null ? "never" : <Time at={last_used_at} />),
+    },
+    {
+      id: "revoke",
+      title: "",
+      width: "48px",
+      align: "right",
+      cell: (key) =>
+        stateOf(key, Date.now()) === "active" && (
+          <IconButton
+            size="small"
+            label={`${isSessions ? "End the session" : "Revoke"} ${key.name}`}
+            onClick={() => onRevoke(key)}
+          >
+            <Ban size={14} />
+          </IconButton>
+        ),
+    },
+  ];
+  return columns.filter((column) => column !== false);
+}
+
+function Name({ apiKey, isOwn }: { apiKey: ApiKey; isOwn: boolean }) {
+  const state = stateOf(apiKey, Date.now());
+  return (
+    <span className={styles.name}>
+      <span className={state === "active" ? styles.text : styles.ended} title={apiKey.key_id}>
+        {apiKey.name}
+      </span>
+      {isOwn && <Tag>this sign-in</Tag>}
+      {state !== "active" && <Tag>{state}</Tag>}
+      <span className={styles.below}>
+        {apiKey.scope} …{apiKey.last4}
+      </span>
+    </span>
+  );
+}

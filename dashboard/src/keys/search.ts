@@ -1,0 +1,17 @@
+import { given, readOneOf, type Search } from "../app/search-params";
+
+export const KEY_TABS = ["keys", "sessions"] as const;
+export type KeyTab = (typeof KEY_TABS)[number];
+
+/** The address of the list of keys. */
+export interface KeysSearch {
+  tab?: KeyTab;
+  /** Also those that are revoked or expired. */
+  ended?: "yes";
+}
+
+export const readKeysSearch = (search: Search): KeysSearch =>
+  given({
+    tab: readOneOf(search, "tab", KEY_TABS),
+    ended: readOneOf(search, "ended", ["yes"] as const),
+  });

@@ -1,0 +1,74 @@
+import {
+  type FieldSchema,
+  type FormSchema,
+  OPTIONS,
+  SUBMISSIONS,
+} from "virtual:submission-schemas";
+import type { JobType } from "../jobs/search";
+
+export interface FormFieldSchema extends FieldSchema {
+  /** As the API calls it, and as a refusal's `param` names it: `epochs`, `resources.gpu`. */
+  name: string;
+  required: boolean;
+}
+
+/** The fields of one payload form, the required ones first. */
+export function payloadFields(form: FormSchema): FormFieldSchema[] {
+  const fields = Object.entries(form.fields).map(([name, schema]) => ({
+    ...schema,
+    name,
+    required: form.required.includes(name),
+  }));
+  return fields.sort((a, b) => Number(b.required) - Number(a.required));
+}
+
+export const formsOf = (type: JobType): FormSchema[] => SUBMISSIONS[type] ?? [];
+
+/** What the form of this number has; the first one where there is no such number. */
+export function formOf(type: JobType, index: number): FormSchema {
+  const forms = formsOf(type);
+  return forms[index] ?? forms[0] ?? { required: [], fields: {} };
+}
+
+/** The options beside the payload; those of an object are fields of their own. */
+export const OPTION_FIELDS: readonly FormFieldSchema[] = Object.entries(OPTIONS).flatMap(
+  ([name, schema]) =>
+    schema.properties
+      ? Object.entries(schema.properties).map(([part, inner]) => ({
+          ...inner,
+          name: `${name}.${part}`,
+          required: false,
+        }))
+      : [{ ...schema, name, required: false }],
+);
+
+const LABELS: Record<string, string> = {
+  num_samples: "Number of samples",
+  "resources.gpu": "GPUs",
+  "resources.gpu_type": "GPU type",
+  "resources.memory_gb": "GPU memory (GB)",
+  "resources.tags": "Worker tags",
+  timeout_s: "Timeout (s)",
+  params: "Parameters for the worker",
+};
+
+/** `dataset_uri` as "Dataset URI". */
+export function labelOf(name: string): string {
+  const known = LABELS[name];
+  if (known) return known;
+  const words = name.replaceAll("_", " ").replace(/\b(id|uri)\b/g, (word) => word.toUpperCase());
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+/** The schema's description, as a sentence's beginning. */
+export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
+  const text = description && description.charAt(0).toUpperCase() + description.slice(1);
+  if (type !== "array") return text;
+  return text ? `${text}; separated by commas` : "Separated by commas";
+};
+
+/** How a form differs from the type's other one: by what it requires. */
+export const formTitle = (form: FormSchema): string =>
+  form.required.map((name, at) => (at === 0 ? labelOf(name) : lower(labelOf(name)))).join(", ");
+
+const lower = (text: string): string => text.charAt(0).toLowerCase() + text.slice(1);

@@ -1,0 +1,87 @@
+import type { FormSchema } from "virtual:submission-schemas";
+import type { JobData } from "../jobs/job-data";
+import type { JobType } from "../jobs/search";
+import { checkField } from "./check-field";
+import { type FormFieldSchema, formOf, formsOf, OPTION_FIELDS, payloadFields } from "./fields";
+
+/** What stands in the fields, by their names. Types share it: what one has typed stays for another. */
+export type Values = Readonly<Record<string, string>>;
+
+export type Body = Record<string, unknown>;
+
+export interface Reading {
+  /** As the API takes it; without the fields that are wrong. */
+  body: Body;
+  /** By field name. */
+  problems: Record<string, string>;
+}
+
+export function readForm(form: FormSchema, values: Values): Reading {
+  const body: Body = {};
+  const problems: Record<string, string> = {};
+  for (const field of [...payloadFields(form), ...OPTION_FIELDS]) {
+    const { value, problem } = checkField(field, values[field.name] ?? "");
+    if (problem) problems[field.name] = problem;
+    if (value !== undefined) put(body, field.name, value);
+  }
+  return { body, problems };
+}
+
+function put(body: Body, name: string, value: unknown): void {
+  const [first = "", second] = name.split(".");
+  if (second === undefined) {
+    body[first] = value;
+    return;
+  }
+  const inner = (body[first] ?? {}) as Body;
+  inner[second] = value;
+  body[first] = inner;
+}
+
+/** Names of one field in the two forms (docs/api.md); jobs are stored with the first. */
+const SAME_FIELD: readonly (readonly [string, string])[] = [
+  ["size", "num_samples"],
+  ["teacher", "teacher_model"],
+  ["model", "model_id"],
+  ["checkpoint_id", "model_id"],
+];
+
+/** The name by which this form has a stored field. */
+export const nameIn = (form: FormSchema, name: string): string | undefined =>
+  name in form.fields
+    ? name
+    : SAME_FIELD.find(([stored, other]) => stored === name && other in form.fields)?.[1];
+
+/** The form that has all that a job's payload has, and the texts of its fields. */
+export function valuesOf(job: JobData): { form: number; values: Values } {
+  const type = job.job_type as JobType;
+  const stored = Object.keys(job.payload);
+  const fits = formsOf(type).findIndex((form) => {
+    const names = stored.map((name) => nameIn(form, name));
+    return names.every(Boolean) && form.required.every((name) => names.includes(name));
+  });
+  const index = Math.max(0, fits);
+  const form = formOf(type, index);
+  const source: Body = { ...job };
+  for (const [name, value] of Object.entries(job.payload)) {
+    source[nameIn(form, name) ?? name] = value;
+  }
+  const values: Record<string, string> = {};
+  for (const field of [...payloadFields(form), ...OPTION_FIELDS]) {
+    const text = textOf(field, at(source, field.name));
+    if (text !== undefined) values[field.name] = text;
+  }
+  return { form: index, values };
+}
+
+function at(source: Body, name: string): unknown {
+  const [first = "", second] = name.split(".");
+  const value = source[first];
+  return second === undefined ? value : (value as Body | undefined)?.[second];
+}
+
+function textOf(field: FormFieldSchema, value: unknown): string | undefined {
+  if (value == null || JSON.stringify(value) === JSON.stringify(field.default)) return undefined;
+  if (Array.isArray(value)) return value.length > 0 ? value.join(", ") : undefined;
+  return typeof value === "object" ? JSON.stringify(value, null, 2) : String(value);
+}

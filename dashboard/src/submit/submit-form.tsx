@@ -1,0 +1,140 @@
+import { Link } from "@tanstack/react-router";
+import { Play } from "lucide-react";
+import { type FocusEvent, type FormEvent, useId } from "react";
+import { describeError } from "../api/errors";
+import type { JobType } from "../jobs/search";
+import { Button } from "../ui/button";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { Select } from "../ui/field";
+import { useHotkeys } from "../ui/hotkeys";
+import { EstimatePanel } from "./estimate-panel";
+import { type FormFieldSchema, formsOf, formTitle, OPTION_FIELDS, payloadFields } from "./fields";
+import { FormField } from "./form-field";
+import { SameAs } from "./same-as";
+import styles from "./submit-form.module.css";
+import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
+
+/** The options in the order in which people decide on them; what is new in the schema comes last. */
+const GROUPS: readonly { title: string; has: (name: string) => boolean }[] = [
+  { title: "What the worker must have", has: (name) => name.startsWith("resources.") },
+  {
+    title: "How it runs",
+    has: (name) => ["priority", "timeout_s", "max_attempts", "params"].includes(name),
+  },
+  { title: "To find it by", has: () => true },
+];
+
+export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
+  const state = useSubmitForm(type, start);
+  useHotkeys([{ keys: "mod+enter", what: "Submit the job", run: state.submit }]);
+  const onSubmit = (event: FormEvent): void => {
+    event.preventDefault();
+    state.submit();
+  };
+  const onBlur = ({ target }: FocusEvent): void => {
+    const { field } = target.closest<HTMLElement>("[data-field]")?.dataset ?? {};
+    if (field) state.leave(field);
+  };
+  const taken = new Set<FormFieldSchema>();
+  return (
+    <div className={styles.columns}>
+      <form
+        ref={state.element}
+        onSubmit={onSubmit}
+        onBlur={onBlur}
+        noValidate
+        className={styles.form}
+      >
+        <FormChoice type={type} state={state} />
+        <FieldGroup
+          title={`What to ${type}`}
+          type={type}
+          fields={payloadFields(state.form)}
+          state={state}
+        />
+        {GROUPS.map(({ title, has }) => {
+          const fields = OPTION_FIELDS.filter((field) => has(field.name) && !taken.has(field));
+          for (const field of fields) taken.add(field);
+          return <FieldGroup key={title} title={title} type={type} fields={fields} state={state} />;
+        })}
+        {state.failure !== undefined && <Refusal error={state.failure} />}
+        <div className={styles.actions}>
+          <Button
+            kind="primary"
+            type="submit"
+            icon={<Play size={14} />}
+            busy={state.isPending}
+            aria-keyshortcuts="Control+Enter Meta+Enter"
+          >
+            {state.isPending ? "Submitting …" : `Submit the ${type} job`}
+          </Button>
+          <span className={styles.key}>Ctrl or ⌘ Enter</span>
+        </div>
+      </form>
+      <aside className={styles.aside}>
+        <EstimatePanel {...state.estimate} />
+        <SameAs type={type} body={state.body} />
+      </aside>
+    </div>
+  );
+}
+
+/** Which of the type's two payload forms. */
+function FormChoice({ type, state }: { type: JobType; state: SubmitFormState }) {
+  const id = useId();
+  const forms = formsOf(type);
+  if (forms.length < 2) return null;
+  return (
+    <div className={styles.choice}>
+      <label htmlFor={id}>Described by</label>
+      <Select
+        id={id}
+        value={forms[state.chosenForm] ? state.chosenForm : 0}
+        onChange={({ target }) => state.setChosenForm(Number(target.value))}
+      >
+        {forms.map((form, index) => (
+          <option key={formTitle(form)} value={index}>
+            {formTitle(form)}
+          </option>
+        ))}
+      </Select>
+    </div>
+  );
+}
+
+interface GroupProps {
+  title: string;
+  type: JobType;
+  fields: readonly FormFieldSchema[];
+  state: SubmitFormState;
+}
+
+function FieldGroup({ title, type, fields, state }: GroupProps) {
+  return (
+    <fieldset className={styles.group}>
+      <legend className={styles.legend}>{title}</legend>
+      {fields.map((field) => (
+        <FormField
+          key={field.name}
+          type={type}
+          field={field}
+          value={state.values[field.name] ?? ""}
+          error={state.errors[field.name]}
+          onChange={(text) => state.set(field.name, text)}
+        />
+      ))}
+    </fieldset>
+  );
+}
+
+function Refusal({ error }: { error: unknown }) {
+  const { code, message } = describeError(error);
+  if (code !== "budget_exhausted") {
+    return <ErrorBanner what="The job was not submitted" error={error} />;
+  }
+  return (
+    <Notice tone="danger" action={<Link to="/billing">See the budget</Link>}>
+      <strong>The month's budget does not allow this job.</strong> {message}
+    </Notice>
+  );
+}

@@ -1,0 +1,98 @@
+import { useQuery } from "@tanstack/react-query";
+import { getRouteApi, Link } from "@tanstack/react-router";
+import { useForge } from "../api/context";
+import { isNotFound } from "../api/errors";
+import { type JobData, plainJob } from "../jobs/job-data";
+import { JOB_TYPES, type JobType } from "../jobs/search";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { Page } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { valuesOf } from "./form-values";
+import { SubmitForm } from "./submit-form";
+import styles from "./submit-page.module.css";
+
+const route = getRouteApi("/submit");
+const BLANK = { form: 0, values: {} };
+
+const ABOUT: Record<JobType, string> = {
+  generate: "A teacher model writes a dataset.",
+  audit: "The rows of a dataset are scored.",
+  distill: "A teacher answers a dataset's questions, for a student to learn from.",
+  train: "A model is trained on a dataset. The result is a checkpoint.",
+  evaluate: "A checkpoint is scored.",
+  deploy: "A checkpoint is served at an address, until you stop it.",
+};
+
+export function SubmitPage() {
+  const { type, from } = route.useSearch();
+  const source = useSource(from);
+  const shown = type ?? (source.data?.job_type as JobType | undefined) ?? "generate";
+  return (
+    <Page
+      title={from ? "Clone a job" : "Submit a job"}
+      above={
+        from && (
+          <Link to="/jobs/$jobId" params={{ jobId: from }}>
+            Filled from {from}
+          </Link>
+        )
+      }
+    >
+      <Types shown={shown} from={from} />
+      <p className={styles.about}>{ABOUT[shown]}</p>
+      {from && !source.data ? (
+        <Waiting error={source.error} onRetry={() => void source.refetch()} />
+      ) : (
+        // Another source is another form; another type keeps what was typed.
+        <SubmitForm key={from ?? ""} type={shown} start={startOf(source.data)} />
+      )}
+    </Page>
+  );
+}
+
+const startOf = (job: JobData | undefined) => (job ? valuesOf(job) : BLANK);
+
+/** The job that fills the form. It is read once: what is typed over it stays. */
+function useSource(from: string | undefined) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["jobs", "source", from],
+    enabled: from !== undefined,
+    queryFn: async ({ signal }) => plainJob(await forge.jobs.get(from ?? "", { signal })),
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+function Types({ shown, from }: { shown: JobType; from: string | undefined }) {
+  return (
+    <nav aria-label="Job type" className={styles.types}>
+      {JOB_TYPES.map((type) => (
+        <Link
+          key={type}
+          to="/submit"
+          search={{ type, ...(from ? { from } : {}) }}
+          replace
+          className={styles.type}
+          aria-current={type === shown ? "page" : undefined}
+        >
+          {type}
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+function Waiting({ error, onRetry }: { error: unknown; onRetry: () => void }) {
+  if (isNotFound(error)) {
+    return (
+      <Empty
+        title="There is no job with this id, or it is another tenant's."
+        action={<Link to="/submit">Begin with an empty form</Link>}
+      />
+    );
+  }
+  if (error)
+    return <ErrorBanner what="The job could not be loaded" error={error} onRetry={onRetry} />;
+  return <SkeletonLines count={8} />;
+}

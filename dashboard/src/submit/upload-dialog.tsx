@@ -1,0 +1,158 @@
+import type { Dataset } from "@forge/sdk";
+import { Upload } from "lucide-react";
+import { type DragEvent, type FormEvent, useId, useState } from "react";
+import { describeError } from "../api/errors";
+import { Meter } from "../ui/bars";
+import { Button } from "../ui/button";
+import { cx } from "../ui/cx";
+import { Dialog, DialogActions } from "../ui/dialog";
+import { Notice } from "../ui/error-banner";
+import { Field, Input } from "../ui/field";
+import { formatBytes, formatPercent } from "../ui/format";
+import styles from "./upload-dialog.module.css";
+import { contentTypeOf, type UploadProgress } from "./upload-file";
+import { useUpload } from "./use-upload";
+
+interface Props {
+  open: boolean;
+  onClose: () => void;
+  onDone: (dataset: Dataset) => void;
+}
+
+export function UploadDialog({ open, onClose, onDone }: Props) {
+  return (
+    <Dialog open={open} onClose={onClose} title="Upload a dataset">
+      <UploadForm onClose={onClose} onDone={onDone} />
+    </Dialog>
+  );
+}
+
+const STEPS: Record<UploadProgress["step"], string> = {
+  checksum: "Computing the checksum",
+  sending: "Sending",
+  reading: "Forge reads the rows",
+};
+
+function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
+  const [file, setFile] = useState<File>();
+  const [name, setName] = useState("");
+  const upload = useUpload(onDone);
+  const isOfKnownKind = !file || contentTypeOf(file.name) !== undefined;
+  const choose = (chosen: File | undefined): void => {
+    if (!chosen) return;
+    upload.reset();
+    setFile(chosen);
+    setName(chosen.name.replace(/\.[^.]*$/, ""));
+  };
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (file) upload.mutate({ file, name: name.trim() || file.name });
+  };
+  const { progress } = upload;
+  return (
+    <form onSubmit={submit} className={styles.form}>
+      <DropZone file={file} onFile={choose} disabled={upload.isPending} />
+      {!isOfKnownKind && (
+        <Notice tone="danger">
+          Forge reads .jsonl, .csv and .parquet. {file?.name} is none of these.
+        </Notice>
+      )}
+      {file && isOfKnownKind && (
+        <Field label="Name" hint="What the dataset is called in lists.">
+          {(input) => (
+            <Input
+              {...input}
+              maxLength={256}
+              value={name}
+              disabled={upload.isPending}
+              onChange={({ target }) => setName(target.value)}
+            />
+          )}
+        </Field>
+      )}
+      {progress && (
+        <div className={styles.progress} role="status">
+          <span>{STEPS[progress.step]}</span>
+          <span>{progress.step === "reading" ? "…" : formatPercent(progress.share)}</span>
+          <Meter share={progress.share} label={STEPS[progress.step]} />
+        </div>
+      )}
+      {upload.error && <Refused error={upload.error} />}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button
+          kind="primary"
+          type="submit"
+          busy={upload.isPending}
+          disabled={!file || !isOfKnownKind}
+        >
+          {upload.isError ? "Try again" : "Upload"}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}
+
+function Refused({ error }: { error: unknown }) {
+  const { message, code } = describeError(error);
+  return (
+    <Notice tone="danger">
+      <strong>
+        {code === "checksum_mismatch"
+          ? "The bytes that arrived are not the bytes of your file."
+          : "The dataset was not stored."}
+      </strong>{" "}
+      {message}
+    </Notice>
+  );
+}
+
+interface ZoneProps {
+  file: File | undefined;
+  onFile: (file: File | undefined) => void;
+  disabled: boolean;
+}
+
+function DropZone({ file, onFile, disabled }: ZoneProps) {
+  const id = useId();
+  const [isOver, setOver] = useState(false);
+  const drag = (over: boolean) => (event: DragEvent) => {
+    event.preventDefault();
+    setOver(over);
+  };
+  return (
+    <div className={styles.zone}>
+      <input
+        id={id}
+        type="file"
+        className="visually-hidden"
+        accept=".jsonl,.ndjson,.csv,.parquet"
+        disabled={disabled}
+        onChange={({ target }) => onFile(target.files?.[0])}
+      />
+      <label
+        htmlFor={id}
+        className={cx(styles.target, isOver && styles.over)}
+        onDragEnter={drag(true)}
+        onDragOver={drag(true)}
+        onDragLeave={drag(false)}
+        onDrop={(event) => {
+          drag(false)(event);
+          if (!disabled) onFile(event.dataTransfer.files[0]);
+        }}
+      >
+        <Upload size={18} />
+        {file ? (
+          <span>
+            <strong>{file.name}</strong> {formatBytes(file.size)}
+          </span>
+        ) : (
+          <span>
+            <strong>Choose a file</strong> or drop it here
+          </span>
+        )}
+        <span className={styles.kinds}>JSON lines, CSV with a header, or parquet, of any size</span>
+      </label>
+    </div>
+  );
+}

@@ -1,0 +1,26 @@
+import { useQuery } from "@tanstack/react-query";
+import { useForge } from "../api/context";
+import type { JobType } from "../jobs/search";
+import { useDebounced } from "../ui/use-debounced";
+import type { Body } from "./form-values";
+
+const TYPING_MS = 350;
+
+/** What the job would cost, a moment after the last change; not asked for while a field is wrong. */
+export function useEstimate(type: JobType, body: Body, isComplete: boolean) {
+  const forge = useForge();
+  // As a text, so that two equal contents are one.
+  const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
+  const { data, error, isFetching, isPlaceholderData } = useQuery({
+    queryKey: ["billing", "estimate", type, content],
+    enabled: content !== undefined && isComplete,
+    queryFn: ({ signal }) => forge.billing.estimate(type, JSON.parse(content ?? "{}"), { signal }),
+    placeholderData: (before) => (before?.job_type === type ? before : undefined),
+    staleTime: 30_000,
+  });
+  return {
+    estimate: isComplete ? data : undefined,
+    error: isComplete ? error : null,
+    isOld: isFetching || isPlaceholderData,
+  };
+}

@@ -1,0 +1,95 @@
+import type { FormSchema } from "virtual:submission-schemas";
+import { useRef, useState } from "react";
+import { describeError } from "../api/errors";
+import type { JobType } from "../jobs/search";
+import { formOf, OPTION_FIELDS, payloadFields } from "./fields";
+import { nameIn, readForm, type Values } from "./form-values";
+import { useEstimate } from "./use-estimate";
+import { useSubmission } from "./use-submission";
+
+export interface Start {
+  form: number;
+  values: Values;
+}
+
+/** The form's state: what is typed, what is wrong and may be said, and what is sent. */
+export function useSubmitForm(type: JobType, start: Start) {
+  const [values, setValues] = useState(start.values);
+  const [chosenForm, setChosenForm] = useState(start.form);
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [sentType, setSentType] = useState<JobType>();
+  const element = useRef<HTMLFormElement>(null);
+  const refusal = useRef<Values>(undefined);
+  const submission = useSubmission();
+
+  const form = formOf(type, chosenForm);
+  const fields = [...payloadFields(form), ...OPTION_FIELDS];
+  const { body, problems } = readForm(form, values);
+  const isComplete = Object.keys(problems).length === 0;
+  const estimate = useEstimate(type, body, isComplete);
+  // A field is judged when it was left, or the form was sent: not while someone types.
+  const shown = Object.fromEntries(
+    Object.entries(problems).filter(([name]) => sentType === type || left.has(name)),
+  );
+  const sent = submission.error ? fieldOf(submission.error, form) : undefined;
+  // The estimate goes through the submission's checks, so it finds what the server would refuse.
+  const refused = [
+    sent && { ...sent, at: refusal.current },
+    estimate.error ? { ...fieldOf(estimate.error, form), at: values } : undefined,
+    // It holds as long as the field's text is the one that was refused.
+  ].find((each) => each?.name && values[each.name] === each.at?.[each.name]);
+
+  const leave = (name: string): void => setLeft((before) => new Set([...before, name]));
+
+  const focusOn = (name: string | undefined): void => {
+    const at = name && element.current?.querySelector(`[data-field="${CSS.escape(name)}"]`);
+    if (at) at.querySelector<HTMLElement>("input, textarea, select")?.focus();
+  };
+
+  const submit = (): void => {
+    setSentType(type);
+    if (!isComplete) {
+      focusOn(fields.find(({ name }) => problems[name])?.name);
+      return;
+    }
+    if (submission.isPending) return;
+    refusal.current = values;
+    submission.mutate(
+      { type, body },
+      {
+        onError: (error) => void requestAnimationFrame(() => focusOn(fieldOf(error, form)?.name)),
+      },
+    );
+  };
+
+  return {
+    element,
+    form,
+    chosenForm,
+    setChosenForm,
+    values,
+    set: (name: string, text: string) => setValues((before) => ({ ...before, [name]: text })),
+    leave,
+    errors: refused?.name ? { [refused.name]: refused.message ?? "", ...shown } : shown,
+    body,
+    submit,
+    isPending: submission.isPending,
+    /** A refusal that is about no field. */
+    failure: submission.error && !sent ? submission.error : undefined,
+    estimate,
+  };
+}
+
+/** The field that a refusal is about. Its `param` may be the field's other name, or a part of it. */
+function fieldOf(error: unknown, form: FormSchema): { name: string; message: string } | undefined {
+  const { param, message } = describeError(error);
+  const path = param?.replace(/^payload\./, "");
+  if (!path) return undefined;
+  const own = nameIn(form, path.split(/[.[]/)[0] ?? "");
+  const field = [...payloadFields(form), ...OPTION_FIELDS].find(
+    ({ name }) => name === own || path === name || path.startsWith(`${name}.`),
+  );
+  return field && { name: field.name, message };
+}
+
+export type SubmitFormState = ReturnType<typeof useSubmitForm>;
