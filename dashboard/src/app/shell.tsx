@@ -56,11 +56,11 @@ export function Shell() {
           <Button
             className={styles.search}
             onClick={() => setOverlay("palette")}
-            aria-label="Search or paste an id"
             aria-keyshortcuts="Control+K Meta+K"
           >
             <Search size={14} />
-            <span>Search or paste an id</span>
+            <span className="visually-hidden">Search or paste an id</span>
+            <span aria-hidden="true">Search or paste an id</span>
             <kbd aria-hidden="true">{IS_MAC ? "⌘K" : "Ctrl K"}</kbd>
           </Button>
           <FreshnessBadge />

@@ -80,7 +80,11 @@ function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
     queryKey: ["artifacts", "offers", source, q],
     enabled: isOpen,
     queryFn: async () => {
-      const filters = { type: source.type, pageSize: READ_AT_ONCE[source.takes], ...(q ? { q } : {}) };
+      const filters = {
+        type: source.type,
+        pageSize: READ_AT_ONCE[source.takes],
+        ...(q ? { q } : {}),
+      };
       const page = await forge.artifacts.list(filters).page();
       const offers = page.items.flatMap((artifact) => offersOf(artifact, source)).slice(0, MOST);
       setChosen((before) => [...new Set([...before, ...offers.map((offer) => offer.value)])]);
