@@ -36,6 +36,11 @@ const PAGES: Record<string, () => [path: string, text: string | RegExp]> = {
   "artifact-preview": () => [`/ui/artifacts/${ids.artifact}?tab=preview`, "instruction"],
   "artifact-lineage": () => [`/ui/artifacts/${ids.artifact}?tab=lineage`, "1 job"],
   "artifact-files": () => [`/ui/artifacts/${ids.artifact}?tab=files`, "raw.parquet"],
+  submit: () => ["/ui/submit?type=train", "Appears when the required fields are filled."],
+  clone: () => [`/ui/submit?from=${ids.waiting}`, "Rate card default"],
+  billing: () => ["/ui/billing?by=tag", "Written"],
+  keys: () => ["/ui/keys", "stack user"],
+  sessions: () => ["/ui/keys?tab=sessions", "this sign-in"],
   "not-found": () => ["/ui/nowhere", "There is no page at this address."],
 };
 

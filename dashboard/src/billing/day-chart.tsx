@@ -8,7 +8,9 @@ import typeStyles from "./type-colors.module.css";
 import { useWidth } from "./use-width";
 
 const HEIGHT = 200;
-const PAD = { top: 8, right: 0, bottom: 22, left: 52 };
+const PAD = { top: 8, bottom: 22 };
+/** About the width of a digit of the axis. */
+const DIGIT_PX = 6.4;
 const MAX_BAR = 28;
 
 /**
@@ -20,10 +22,12 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
   const [active, setActive] = useState<number>();
   const ticks = niceTicks(Math.max(...days.map(({ total }) => total)));
   const top = ticks.at(-1) ?? 1;
-  const inner = Math.max(0, width - PAD.left - PAD.right);
+  const labels = ticks.map((tick) => tickLabel(tick, ticks[1] ?? 1));
+  const axis = Math.max(...labels.map(({ length }) => length)) * DIGIT_PX + 10;
+  const inner = Math.max(0, width - axis);
   const slot = inner / days.length;
   const bar = Math.max(2, Math.min(MAX_BAR, slot * 0.72));
-  const x = (at: number): number => PAD.left + slot * at + (slot - bar) / 2;
+  const x = (at: number): number => axis + slot * at + (slot - bar) / 2;
   const y = (usd: number): number =>
     HEIGHT - PAD.bottom - (top > 0 ? usd / top : 0) * (HEIGHT - PAD.top - PAD.bottom);
   const every = Math.max(1, Math.ceil(34 / slot));
@@ -53,11 +57,11 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
     >
       {width > 0 && (
         <svg width={width} height={HEIGHT} aria-hidden="true">
-          {ticks.map((tick) => (
+          {ticks.map((tick, index) => (
             <g key={tick}>
-              <line className={styles.grid} x1={PAD.left} x2={width} y1={y(tick)} y2={y(tick)} />
-              <text className={styles.tick} x={PAD.left - 8} y={y(tick) + 4} textAnchor="end">
-                {tickLabel(tick, ticks[1] ?? 1)}
+              <line className={styles.grid} x1={axis} x2={width} y1={y(tick)} y2={y(tick)} />
+              <text className={styles.tick} x={axis - 8} y={y(tick) + 4} textAnchor="end">
+                {labels[index]}
               </text>
             </g>
           ))}
@@ -66,7 +70,7 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
               {active === at && (
                 <rect
                   className={styles.slot}
-                  x={PAD.left + slot * at}
+                  x={axis + slot * at}
                   y={PAD.top}
                   width={slot}
                   height={HEIGHT - PAD.top - PAD.bottom}
@@ -85,7 +89,7 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
               {at % every === 0 && (
                 <text
                   className={styles.tick}
-                  x={PAD.left + slot * (at + 0.5)}
+                  x={axis + slot * (at + 0.5)}
                   y={HEIGHT - 6}
                   textAnchor="middle"
                 >
@@ -94,7 +98,7 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
               )}
               <rect
                 className={styles.target}
-                x={PAD.left + slot * at}
+                x={axis + slot * at}
                 y={0}
                 width={slot}
                 height={HEIGHT}
@@ -107,7 +111,7 @@ export function DayChart({ days, label }: { days: readonly Day[]; label: string 
       )}
       <div role="status">
         {day && active !== undefined && (
-          <Tip day={day} left={PAD.left + slot * (active + 0.5)} width={width} />
+          <Tip day={day} left={axis + slot * (active + 0.5)} width={width} />
         )}
       </div>
     </div>

@@ -2,7 +2,7 @@ import type { DailyBilling } from "@forge/sdk";
 import { JOB_TYPES, type JobType } from "../jobs/search";
 import { daysOf } from "./period";
 
-export interface Part {
+interface Part {
   type: JobType;
   usd: number;
   /** Where the part begins and ends in the day's stack, in USD. */

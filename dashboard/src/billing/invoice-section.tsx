@@ -15,7 +15,7 @@ export function InvoiceSection({ summary, isNow }: { summary: BillingSummary; is
           <tr>
             <th scope="col">Line</th>
             <th scope="col" className={styles.right}>
-              USD
+              Amount
             </th>
           </tr>
         </thead>

@@ -28,9 +28,9 @@ function Card({ rates }: { rates: Rates }) {
       <table className={styles.table}>
         <thead>
           <tr>
-            <th scope="col">Price of</th>
+            <th scope="col">For</th>
             <th scope="col" className={styles.right}>
-              USD
+              Price
             </th>
           </tr>
         </thead>

@@ -31,7 +31,7 @@ export const recordColumns = (open: (jobId: string) => void): readonly Column<Bi
   {
     id: "state",
     title: "State",
-    width: "132px",
+    width: "172px",
     hideBelow: "tablet",
     cell: (record) => <State record={record} />,
   },
@@ -45,7 +45,7 @@ export const recordColumns = (open: (jobId: string) => void): readonly Column<Bi
   },
   {
     id: "usd",
-    title: "USD",
+    title: "Cost",
     width: "104px",
     align: "right",
     cell: ({ total_cost_usd }) => formatUsd(total_cost_usd, 6),
@@ -56,10 +56,12 @@ function State({ record: { state, flags } }: { record: BillingRecord }) {
   if (state === "accruing") return <Tag>accruing</Tag>;
   if (flags.length > 0) {
     return (
-      <span title={flags.map((flag) => flag.replaceAll("_", " ")).join("; ")}>
-        <Tag>{flags.length === 1 ? "a remark" : `${flags.length} remarks`}</Tag>
+      <span title={flags.map(words).join("; ")}>
+        <Tag>{flags.length === 1 ? words(flags[0]) : `${flags.length} flags`}</Tag>
       </span>
     );
   }
   return <span className={styles.quiet}>final</span>;
 }
+
+const words = (flag = ""): string => flag.replaceAll("_", " ");

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { Ban, CircleCheck, RotateCcw } from "lucide-react";
+import { Ban, CircleCheck, CopyPlus, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
@@ -149,9 +149,12 @@ function Actions({ job }: { job: JobData }) {
   const cancel = useCancelJob(job.job_id);
   const retry = useRetryJob(job.job_id);
   const canCancel = !isFinished(job) && !job.cancel_requested_at;
+  const navigate = useNavigate();
+  const clone = (): void => void navigate({ to: "/submit", search: { from: job.job_id } });
   useHotkeys([
     ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setAsking(true) }] : []),
     { keys: "r", what: "Retry the job", run: () => retry.mutate() },
+    { keys: "e", what: "Clone the job", run: clone },
   ]);
   return (
     <>
@@ -167,6 +170,9 @@ function Actions({ job }: { job: JobData }) {
         onClick={() => retry.mutate()}
       >
         Retry
+      </Button>
+      <Button icon={<CopyPlus size={14} />} hotkey="e" onClick={clone}>
+        Clone
       </Button>
       <ConfirmDialog
         open={isAsking}

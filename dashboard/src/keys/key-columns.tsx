@@ -1,6 +1,5 @@
 import type { ApiKey } from "@forge/sdk";
-import { Ban } from "lucide-react";
-import { IconButton } from "../ui/button";
+import { Button } from "../ui/button";
 import { ABSENT, formatNumber } from "../ui/format";
 import type { Column } from "../ui/table";
 import { Tag } from "../ui/tag";
@@ -76,22 +75,24 @@ export function keyColumns({
       title: "Last used",
       width: "104px",
       align: "right",
+      hideBelow: "phone",
       cell: ({ last_used_at }) => (last_used_at === null ? "never" : <Time at={last_used_at} />),
     },
     {
       id: "revoke",
       title: "",
-      width: "48px",
+      width: "88px",
       align: "right",
       cell: (key) =>
         stateOf(key, Date.now()) === "active" && (
-          <IconButton
+          <Button
             size="small"
-            label={`${isSessions ? "End the session" : "Revoke"} ${key.name}`}
+            kind="ghost"
+            aria-label={`${isSessions ? "End the session" : "Revoke"} ${key.name} …${key.last4}`}
             onClick={() => onRevoke(key)}
           >
-            <Ban size={14} />
-          </IconButton>
+            {isSessions ? "End" : "Revoke"}
+          </Button>
         ),
     },
   ];
@@ -108,7 +109,8 @@ function Name({ apiKey, isOwn }: { apiKey: ApiKey; isOwn: boolean }) {
       {isOwn && <Tag>this sign-in</Tag>}
       {state !== "active" && <Tag>{state}</Tag>}
       <span className={styles.below}>
-        {apiKey.scope} …{apiKey.last4}
+        {apiKey.scope} …{apiKey.last4}, {apiKey.last_used_at ? "used " : "never used"}
+        {apiKey.last_used_at && <Time at={apiKey.last_used_at} />}
       </span>
     </span>
   );

@@ -1,6 +1,6 @@
 import { given, readOneOf, type Search } from "../app/search-params";
 
-export const KEY_TABS = ["keys", "sessions"] as const;
+const KEY_TABS = ["keys", "sessions"] as const;
 export type KeyTab = (typeof KEY_TABS)[number];
 
 /** The address of the list of keys. */

@@ -16,6 +16,8 @@ interface Props {
 }
 
 const MOST = 12;
+/** An artifact whose files Forge can't see has no URI to offer: there may be many of them. */
+const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
 /** Offers the tenant's artifacts. Anything else may be typed: a worker may know ids that Forge doesn't. */
@@ -41,7 +43,7 @@ export function ArtifactPicker({ source, input, value, onChange }: Props) {
         <Autocomplete.Positioner className={styles.positioner} sideOffset={4} align="start">
           <Autocomplete.Popup className={styles.popup}>
             <Autocomplete.Status className={styles.status}>
-              {statusOf(source, offers.length, isLoading)}
+              {offers.length === 0 && statusOf(source, value, isLoading)}
             </Autocomplete.Status>
             <Autocomplete.List>
               {(offer: Offer) => (
@@ -61,9 +63,10 @@ export function ArtifactPicker({ source, input, value, onChange }: Props) {
   );
 }
 
-function statusOf({ type }: ArtifactSource, count: number, isLoading: boolean): string | null {
+function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): string {
   if (isLoading) return "Looking …";
-  return count === 0 ? `No ${type} of yours matches. It is handed to the worker as it is.` : null;
+  if (value.trim() === "") return `You have no ${type} yet that could be chosen here.`;
+  return `No ${type} of yours matches. What you typed is handed to the worker as it is.`;
 }
 
 /** The newest artifacts, or those whose id or name has what is typed. */
@@ -77,9 +80,13 @@ function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
     queryKey: ["artifacts", "offers", source, q],
     enabled: isOpen,
     queryFn: async () => {
-      const filters = { type: source.type, pageSize: MOST, ...(q ? { q } : {}) };
+      const filters = {
+        type: source.type,
+        pageSize: READ_AT_ONCE[source.takes],
+        ...(q ? { q } : {}),
+      };
       const page = await forge.artifacts.list(filters).page();
-      const offers = page.items.flatMap((artifact) => offersOf(artifact, source));
+      const offers = page.items.flatMap((artifact) => offersOf(artifact, source)).slice(0, MOST);
       setChosen((before) => [...new Set([...before, ...offers.map((offer) => offer.value)])]);
       return offers;
     },

@@ -22,6 +22,7 @@ export function FormField({ type, field, value, error, onChange }: Props) {
   const source = sourceOf(type, field.name);
   const isObject = field.type === "object";
   const isText = field.name === "notes";
+  const isWide = isObject || isText || source !== undefined || field.name === "tags";
   const common = (input: FieldInput) => ({
     ...input,
     name: field.name,
@@ -45,7 +46,7 @@ export function FormField({ type, field, value, error, onChange }: Props) {
     );
   };
   return (
-    <div className={isObject || isText || source ? styles.wide : undefined} data-field={field.name}>
+    <div className={isWide ? styles.wide : undefined} data-field={field.name}>
       <Field
         label={labelOf(field.name)}
         required={field.required}

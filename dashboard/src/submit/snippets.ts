@@ -17,7 +17,7 @@ export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[]
 }
 
 /** In single quotes no character has a meaning for a shell, but the quote itself. */
-export const shellQuoted = (text: string): string =>
+const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 function curl(type: JobType, body: Body, origin: string): string {
@@ -25,8 +25,16 @@ function curl(type: JobType, body: Body, origin: string): string {
     `curl -sS ${shellQuoted(`${origin}/api/jobs/${type}`)} \\`,
     '  -H "X-Service-Api-Key: $SERVICE_API_KEY" \\',
     "  -H 'Content-Type: application/json' \\",
-    `  -d ${shellQuoted(JSON.stringify(body, null, 2))}`,
+    `  -d ${shellQuoted(jsonText(body))}`,
   ].join("\n");
+}
+
+/** A line for each field; a field's own value in one. */
+function jsonText(body: Body): string {
+  const fields = Object.entries(body).map(
+    ([name, value]) => `  ${JSON.stringify(name)}: ${JSON.stringify(value)}`,
+  );
+  return fields.length > 0 ? `{\n${fields.join(",\n")}\n}` : "{}";
 }
 
 function python(type: JobType, body: Body, origin: string): string {

@@ -4,8 +4,10 @@ import { type FocusEvent, type FormEvent, useId } from "react";
 import { describeError } from "../api/errors";
 import type { JobType } from "../jobs/search";
 import { Button } from "../ui/button";
+import { cx } from "../ui/cx";
 import { ErrorBanner, Notice } from "../ui/error-banner";
 import { Select } from "../ui/field";
+import { formatUsd } from "../ui/format";
 import { useHotkeys } from "../ui/hotkeys";
 import { EstimatePanel } from "./estimate-panel";
 import { type FormFieldSchema, formsOf, formTitle, OPTION_FIELDS, payloadFields } from "./fields";
@@ -15,13 +17,23 @@ import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
 
 /** The options in the order in which people decide on them; what is new in the schema comes last. */
-const GROUPS: readonly { title: string; has: (name: string) => boolean }[] = [
-  { title: "What the worker must have", has: (name) => name.startsWith("resources.") },
+const GROUPS: readonly { title: string; names: readonly string[] }[] = [
   {
-    title: "How it runs",
-    has: (name) => ["priority", "timeout_s", "max_attempts", "params"].includes(name),
+    title: "What the worker must have",
+    names: ["resources.gpu", "resources.gpu_type", "resources.memory_gb", "resources.tags"],
   },
-  { title: "To find it by", has: () => true },
+  { title: "How it runs", names: ["priority", "timeout_s", "max_attempts", "params"] },
+];
+const grouped = GROUPS.flatMap(({ names }) => names);
+const OPTION_GROUPS = [
+  ...GROUPS.map(({ title, names }) => ({
+    title,
+    fields: names.flatMap((name) => OPTION_FIELDS.filter((field) => field.name === name)),
+  })),
+  {
+    title: "To find it by",
+    fields: OPTION_FIELDS.filter(({ name }) => !grouped.includes(name)),
+  },
 ];
 
 export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
@@ -31,11 +43,13 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
     event.preventDefault();
     state.submit();
   };
-  const onBlur = ({ target }: FocusEvent): void => {
-    const { field } = target.closest<HTMLElement>("[data-field]")?.dataset ?? {};
-    if (field) state.leave(field);
+  const onBlur = ({ target, relatedTarget }: FocusEvent): void => {
+    const field = target.closest<HTMLElement>("[data-field]");
+    // From an input to the button beside it is not out of the field yet.
+    const isLeft = target.matches("input, textarea") && !field?.contains(relatedTarget);
+    if (isLeft && field?.dataset.field) state.leave(field.dataset.field);
   };
-  const taken = new Set<FormFieldSchema>();
+  const { estimate } = state.estimate;
   return (
     <div className={styles.columns}>
       <form
@@ -52,11 +66,9 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
           fields={payloadFields(state.form)}
           state={state}
         />
-        {GROUPS.map(({ title, has }) => {
-          const fields = OPTION_FIELDS.filter((field) => has(field.name) && !taken.has(field));
-          for (const field of fields) taken.add(field);
-          return <FieldGroup key={title} title={title} type={type} fields={fields} state={state} />;
-        })}
+        {OPTION_GROUPS.map(({ title, fields }) => (
+          <FieldGroup key={title} title={title} type={type} fields={fields} state={state} />
+        ))}
         {state.failure !== undefined && <Refusal error={state.failure} />}
         <div className={styles.actions}>
           <Button
@@ -69,6 +81,9 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
             {state.isPending ? "Submitting …" : `Submit the ${type} job`}
           </Button>
           <span className={styles.key}>Ctrl or ⌘ Enter</span>
+          {estimate && (
+            <span className={styles.cost}>About {formatUsd(estimate.expected_usd)}</span>
+          )}
         </div>
       </form>
       <aside className={styles.aside}>
@@ -110,8 +125,9 @@ interface GroupProps {
 }
 
 function FieldGroup({ title, type, fields, state }: GroupProps) {
+  const narrow = fields.filter(({ type: kind }) => kind === "integer").length;
   return (
-    <fieldset className={styles.group}>
+    <fieldset className={cx(styles.group, narrow === 3 && styles.three)}>
       <legend className={styles.legend}>{title}</legend>
       {fields.map((field) => (
         <FormField

@@ -1,0 +1,214 @@
+import type { Browser, Page, Route } from "playwright-core";
+import {
+  accessibilityProblems,
+  inBrowser,
+  openBrowser,
+  openSignedIn,
+  type Visit,
+  visit,
+} from "../support/browser";
+import { type Forge, startForge } from "../support/forge";
+
+/** The form that submits jobs: its checks, its estimate, one job for one form, clones, uploads. */
+let forge: Forge;
+let browser: Browser;
+let at: Visit;
+
+interface Listed {
+  job_id: string;
+  payload: Record<string, unknown>;
+  tags: string[];
+  params: Record<string, unknown>;
+  priority: number;
+}
+
+const jobs = async (query = ""): Promise<Listed[]> =>
+  (await forge.user.get<{ jobs: Listed[] }>(`/api/jobs${query}`)).jobs;
+
+const openForm = async (page: Page, query: string): Promise<void> => {
+  await page.goto(`${forge.stack.apiUrl}/ui/submit?${query}`);
+  await page.getByRole("button", { name: /^Submit the/ }).waitFor();
+};
+
+const submit = async (page: Page): Promise<string> => {
+  await page.getByRole("button", { name: /^Submit the/ }).click();
+  await page.waitForURL(/\/ui\/jobs\/job_/);
+  return new URL(page.url()).pathname.split("/").at(-1) ?? "";
+};
+
+inBrowser("the form that submits jobs", () => {
+  beforeAll(async () => {
+    [forge, browser] = await Promise.all([
+      startForge({ HEARTBEAT_INTERVAL: "0.5" }),
+      openBrowser(),
+    ]);
+    at = await visit(browser);
+    await openSignedIn(at.page, forge.user, "/ui/submit?type=generate");
+  });
+
+  afterAll(async () => {
+    await browser?.close();
+    await forge?.stop();
+  });
+
+  afterEach(async () => {
+    expect(at.complaints).toEqual([]);
+    await forge.proveInvariants();
+  });
+
+  test("a job is submitted, and seen to complete without a reload", async () => {
+    const { page } = at;
+    await page.getByLabel("Described by").selectOption({ label: "Domain, number of samples" });
+    await page.getByLabel("Domain").fill("law");
+    await page.getByLabel("Number of samples").fill("20");
+    await page.getByLabel("Tags", { exact: false }).last().fill("nightly, first");
+    await page.getByLabel("Parameters for the worker").fill('{"temperature": 0.5}');
+    await page.getByText("A rule of thumb").waitFor();
+    const expected = await forge.user.post<{ formula: string }>("/api/billing/estimate", {
+      job_type: "generate",
+      payload: { domain: "law", num_samples: 20 },
+    });
+    await page.getByText(expected.formula).waitFor();
+    const jobId = await submit(page);
+    const [job] = await jobs();
+    expect(job).toMatchObject({
+      job_id: jobId,
+      payload: { domain: "law", size: 20 },
+      tags: ["nightly", "first"],
+      params: { temperature: 0.5 },
+    });
+    await forge.stack.startAgent("box");
+    await page.getByText(/^Worker box completed the job in/).waitFor({ timeout: 45_000 });
+  });
+
+  test("what is wrong is said at its field, and nothing is sent", async () => {
+    const { page } = at;
+    await openForm(page, "type=train");
+    const before = (await jobs()).length;
+    await page.getByLabel("Priority").fill("101");
+    await page.getByLabel("Parameters for the worker").fill("{lr: 1}");
+    await page.getByRole("button", { name: /^Submit the/ }).click();
+    const dataset = page.getByRole("combobox", { name: "Dataset ID" });
+    await dataset.and(page.locator(":focus")).waitFor();
+    await expectError(page, "Dataset ID", "This is required.");
+    await expectError(page, "Priority", "At most 100.");
+    await expectError(page, "Parameters for the worker", /^This is not JSON/);
+    expect(await accessibilityProblems(page)).toEqual([]);
+    expect((await jobs()).length).toBe(before);
+  });
+
+  test("what the server refuses is said at its field", async () => {
+    const { page } = at;
+    await openForm(page, "type=deploy");
+    await page.getByRole("combobox", { name: "Checkpoint ID" }).fill("llama-3-8b");
+    await page.getByLabel("Min replicas").fill("3");
+    await page.getByLabel("Max replicas").fill("2");
+    await page.getByRole("button", { name: /^Submit the/ }).click();
+    await expectError(page, "Min replicas", /is more than "max_replicas"/);
+    await page.getByLabel("Min replicas").fill("1");
+    await page.getByText(/is more than "max_replicas"/).waitFor({ state: "detached" });
+  });
+
+  test("a double click, and a lost answer, make one job", async () => {
+    const { page } = at;
+    await openForm(page, "type=generate");
+    await fillGenerate(page, "medicine");
+    let lost = 0;
+    const loseFirst = async (route: Route): Promise<void> => {
+      if (route.request().method() !== "POST" || lost > 0) return await route.continue();
+      lost += 1;
+      await route.fetch();
+      await route.abort("connectionreset");
+    };
+    await page.route("**/api/jobs/generate", loseFirst);
+    await page.getByRole("button", { name: /^Submit the/ }).dblclick();
+    await page.waitForURL(/\/ui\/jobs\/job_/);
+    await page.unroute("**/api/jobs/generate");
+    expect(lost).toBe(1);
+    const made = (await jobs()).filter(({ payload }) => payload.domain === "medicine");
+    expect(made).toHaveLength(1);
+  });
+
+  test("a clone begins with the job's content", async () => {
+    const { page } = at;
+    const { job_id } = await forge.user.submit("train", {
+      dataset_uri: "s3://team-data/sft.parquet",
+      model_id: "llama-3-8b",
+      epochs: 7,
+      priority: -5,
+      tags: ["a", "b"],
+      params: { lr: 0.001 },
+      resources: { gpu: 2, gpu_type: "A100" },
+    });
+    await page.goto(`${forge.stack.apiUrl}/ui/jobs/${job_id}`);
+    await page.getByRole("button", { name: "Cancel" }).waitFor();
+    await page.keyboard.press("e");
+    await page.waitForURL(`**/ui/submit?from=${job_id}`);
+    await page.getByLabel("Epochs").fill("8");
+    const cloned = await submit(page);
+    const [first, second] = await jobs("?job_type=train");
+    expect(first?.job_id).toBe(cloned);
+    expect(first).toMatchObject({
+      ...{ priority: second?.priority, tags: second?.tags, params: second?.params },
+      payload: { ...second?.payload, epochs: 8 },
+    });
+    for (const id of [job_id, cloned]) await forge.user.post(`/api/jobs/${id}/cancel`, {});
+  });
+
+  test("the same as curl makes the same job", async () => {
+    const { page } = at;
+    await openForm(page, "type=generate");
+    await fillGenerate(page, "it's law");
+    const code = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
+    expect(code).toContain(`curl -sS ${forge.stack.apiUrl}/api/jobs/generate`);
+    expect(code).toContain(`"domain": "it'\\''s law"`);
+    await page.getByRole("tab", { name: "Python" }).click();
+    await page.getByText('    domain="it\'s law",').waitFor();
+    await page.getByRole("tab", { name: "forge" }).click();
+    await page.getByText("--domain 'it'\\''s law'").waitFor();
+  });
+
+  test("a dataset is uploaded where it is needed; one that arrives wrong is not stored", async () => {
+    const { page } = at;
+    await openForm(page, "type=distill");
+    const rows = '{"question": "a", "answer": "b"}\n{"question": "c", "answer": "d"}\n';
+    const file = { name: "tasks.jsonl", mimeType: "", buffer: Buffer.from(rows) };
+    await page.getByRole("button", { name: "Upload" }).click();
+    const dialog = page.getByRole("dialog", { name: "Upload a dataset" });
+    await dialog.locator("input[type=file]").setInputFiles(file);
+    await page.route("**/api/datasets*", async (route) => {
+      const headers = { ...route.request().headers(), "x-checksum-sha256": "0".repeat(64) };
+      await route.continue({ headers });
+    });
+    await dialog.getByRole("button", { name: "Upload" }).click();
+    await dialog.getByText("The bytes that arrived are not the bytes of your file.").waitFor();
+    await page.unroute("**/api/datasets*");
+    await dialog.getByRole("button", { name: "Try again" }).click();
+    await dialog.waitFor({ state: "detached" });
+    const { artifacts } = await forge.user.get<{
+      artifacts: { artifact_id: string; name: string }[];
+    }>("/api/artifacts?type=dataset&name=tasks");
+    expect(artifacts).toHaveLength(1);
+    const field = page.getByRole("combobox", { name: "Dataset ID" });
+    expect(await field.inputValue()).toBe(artifacts[0]?.artifact_id);
+    await field.fill("tas");
+    await page.getByRole("option", { name: "tasks" }).click();
+    expect(await field.inputValue()).toBe(artifacts[0]?.artifact_id);
+  });
+
+  async function fillGenerate(page: Page, domain: string): Promise<void> {
+    await page.getByLabel("Task").fill("question answering");
+    await page.getByLabel("Size").fill("5");
+    await page.getByLabel("Teacher").fill("llama-3-70b");
+    await page.getByLabel("Domain").fill(domain);
+  }
+});
+
+/** The error is tied to its input, so a screen reader says it there. */
+async function expectError(page: Page, label: string, text: string | RegExp): Promise<void> {
+  const input = page.getByLabel(label).and(page.locator("[aria-invalid]"));
+  await input.waitFor();
+  const ids = (await input.getAttribute("aria-describedby"))?.split(" ") ?? [];
+  const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).innerText()));
+  expect(texts).toContainEqual(typeof text === "string" ? text : expect.stringMatching(text));
+}
