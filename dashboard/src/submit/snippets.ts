@@ -17,7 +17,7 @@ export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[]
 }
 
 /** In single quotes no character has a meaning for a shell, but the quote itself. */
-const shellQuoted = (text: string): string =>
+export const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 function curl(type: JobType, body: Body, origin: string): string {
