@@ -93,6 +93,7 @@ inBrowser("API keys", () => {
 
   test("a name is required, and said so at its field", async () => {
     const { page } = at;
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("n");
     await page.getByRole("button", { name: "Create the key" }).click();
     await page.getByText("Give it a name").waitFor();

@@ -131,6 +131,7 @@ inBrowser("deployments", () => {
     await page.getByLabel("At most").fill("2");
     await page.getByRole("dialog").getByRole("button", { name: "Scale" }).click();
     await page.getByText("1 to 2 servers wanted").waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("s");
     const dialog = page.getByRole("dialog", { name: "Stop this deployment?" });
     await dialog.getByText("1 server ends.").waitFor();

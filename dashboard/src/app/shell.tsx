@@ -56,12 +56,11 @@ export function Shell() {
           <Button
             className={styles.search}
             onClick={() => setOverlay("palette")}
-            aria-label="Search or paste an id"
             aria-keyshortcuts="Control+K Meta+K"
           >
             <Search size={14} />
             <span>Search or paste an id</span>
-            <kbd aria-hidden="true">{IS_MAC ? "⌘K" : "Ctrl K"}</kbd>
+            <kbd aria-hidden="true" data-keys={IS_MAC ? "⌘K" : "Ctrl K"} />
           </Button>
           <FreshnessBadge />
           <TenantMenu />

@@ -19,9 +19,11 @@ export function TenantMenu() {
     <Menu
       trigger={
         <Button kind="ghost" className={styles.trigger} aria-label={`Tenant ${session.userId}`}>
-          <span className={styles.initial} aria-hidden="true">
-            {session.userId.replace(/^usr_/, "").charAt(0).toUpperCase()}
-          </span>
+          <span
+            className={styles.initial}
+            aria-hidden="true"
+            data-initial={session.userId.replace(/^usr_/, "").charAt(0).toUpperCase()}
+          />
           <span className={styles.name}>{session.userId}</span>
           <ChevronDown size={14} />
         </Button>

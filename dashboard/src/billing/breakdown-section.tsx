@@ -5,7 +5,7 @@ import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import styles from "./breakdown-section.module.css";
-import type { Breakdown } from "./search";
+import { BREAKDOWNS, type Breakdown } from "./search";
 
 interface Props {
   summary: BillingSummary | undefined;
@@ -38,7 +38,7 @@ export function BreakdownSection({ summary, by, onChange }: Props) {
       <Tabs<Breakdown>
         value={by}
         onChange={onChange}
-        tabs={(["type", "tag", "pipeline"] as const).map((id) => ({
+        tabs={BREAKDOWNS.map((id) => ({
           id,
           title: TITLES[id],
           content: summary ? <Costs summary={summary} by={id} /> : <SkeletonLines count={4} />,
