@@ -1,7 +1,7 @@
 import { given, readOneOf, readSomeOf, type Search } from "../app/search-params";
 
 export const DEPLOYMENT_STATUSES = ["active", "stopping", "stopped"] as const;
-export type DeploymentStatus = (typeof DEPLOYMENT_STATUSES)[number];
+type DeploymentStatus = (typeof DEPLOYMENT_STATUSES)[number];
 
 export interface DeploymentsSearch {
   status?: DeploymentStatus[];
@@ -10,7 +10,7 @@ export interface DeploymentsSearch {
 export const readDeploymentsSearch = (search: Search): DeploymentsSearch =>
   given({ status: readSomeOf(search, "status", DEPLOYMENT_STATUSES) });
 
-export const DEPLOYMENT_TABS = ["try", "code", "servers", "bill"] as const;
+const DEPLOYMENT_TABS = ["try", "code", "servers", "bill"] as const;
 export type DeploymentTab = (typeof DEPLOYMENT_TABS)[number];
 
 export interface DeploymentSearch {

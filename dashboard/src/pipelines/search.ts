@@ -14,7 +14,7 @@ export const PIPELINE_STATUSES = [
   "failed",
   "cancelled",
 ] as const;
-export type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
+type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
 
 /** The filters of the list, as they stand in its address. */
 export interface PipelinesSearch {
@@ -31,7 +31,7 @@ export const readPipelinesSearch = (search: Search): PipelinesSearch =>
     q: readText(search, "q"),
   });
 
-export const PIPELINE_VIEWS = ["graph", "gantt", "steps"] as const;
+const PIPELINE_VIEWS = ["graph", "gantt", "steps"] as const;
 export type PipelineView = (typeof PIPELINE_VIEWS)[number];
 
 export interface PipelineSearch {

@@ -9,7 +9,7 @@ import { Duration } from "../../ui/time";
 import { stepMark, stepStateName } from "../pipeline-state";
 import styles from "./step-node.module.css";
 
-export interface StepNodeData extends Record<string, unknown> {
+interface StepNodeData extends Record<string, unknown> {
   step: PipelineStep;
   isChosen: boolean;
   isCritical: boolean;
