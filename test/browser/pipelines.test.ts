@@ -150,6 +150,7 @@ inBrowser("pipelines", () => {
     await page.getByLabel("Budget in USD").fill("12.5");
     await page.getByRole("button", { name: "Set the budget" }).click();
     await page.getByText("of $12.50").waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("c");
     await page.getByRole("button", { name: "Cancel the pipeline" }).click();
     await page.getByText("The pipeline was cancelled.").waitFor({ timeout: 30_000 });

@@ -7,20 +7,29 @@ import type { Column } from "../ui/table";
 import { Time } from "../ui/time";
 import styles from "./deployment-columns.module.css";
 import { DeploymentState, healthyServers, hourlyUsd } from "./deployment-state";
+import { Hourly } from "./hourly";
 
 export const DEPLOYMENT_COLUMNS: readonly Column<Deployment>[] = [
   {
     id: "status",
     title: "Status",
     width: "118px",
+    hideBelow: "phone",
     cell: (deployment) => <DeploymentState deployment={deployment} />,
   },
   {
     id: "id",
     title: "Deployment",
-    cell: ({ deployment_id }) => (
-      <Link to="/deployments/$deploymentId" params={{ deploymentId: deployment_id }}>
-        <IdText id={deployment_id} />
+    cell: (deployment) => (
+      <Link
+        to="/deployments/$deploymentId"
+        params={{ deploymentId: deployment.deployment_id }}
+        className={styles.id}
+      >
+        <span className={styles.state}>
+          <DeploymentState deployment={deployment} />
+        </span>
+        <IdText id={deployment.deployment_id} />
       </Link>
     ),
   },
@@ -43,7 +52,7 @@ export const DEPLOYMENT_COLUMNS: readonly Column<Deployment>[] = [
     width: "104px",
     align: "right",
     hideBelow: "tablet",
-    cell: (deployment) => <Money usd={hourlyUsd(deployment, Date.now())} />,
+    cell: (deployment) => <Hourly usd={hourlyUsd(deployment, Date.now())} />,
   },
   {
     id: "cost",

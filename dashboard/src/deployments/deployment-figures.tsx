@@ -5,6 +5,7 @@ import { Money } from "../ui/money";
 import { useNow } from "../ui/ticker";
 import { Duration } from "../ui/time";
 import { healthyServers, hourlyUsd } from "./deployment-state";
+import { Hourly } from "./hourly";
 
 export function DeploymentFigures({ deployment }: { deployment: DeploymentDetail }) {
   const { scaling, created_at, stop_requested_at, status, cost_usd } = deployment;
@@ -20,8 +21,14 @@ export function DeploymentFigures({ deployment }: { deployment: DeploymentDetail
       />
       <Figure
         name="USD per hour"
-        value={<Money usd={hourly < 0 ? null : hourly} />}
-        note={isActive ? "however many servers it has" : "it is not billed any more"}
+        value={<Hourly usd={hourly < 0 ? null : hourly} />}
+        note={
+          isActive
+            ? hourly < 0
+              ? "shown after two minutes"
+              : "however many servers it has"
+            : "it is not billed any more"
+        }
       />
       <Figure
         name="Healthy servers"

@@ -76,6 +76,7 @@ export const PIPELINE_COLUMNS: readonly Column<Pipeline>[] = [
     title: "Submitted",
     width: "104px",
     align: "right",
+    hideBelow: "phone",
     cell: ({ created_at }) => <Time at={created_at} />,
   },
 ];
