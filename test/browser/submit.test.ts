@@ -8,6 +8,7 @@ import {
   visit,
 } from "../support/browser";
 import { type Forge, startForge } from "../support/forge";
+import { untilEnded } from "../support/jobs";
 
 /** The form that submits jobs: its checks, its estimate, one job for one form, clones, uploads. */
 let forge: Forge;
@@ -127,6 +128,7 @@ inBrowser("the form that submits jobs", () => {
     expect(lost).toBe(1);
     const made = (await jobs()).filter(({ payload }) => payload.domain === "medicine");
     expect(made).toHaveLength(1);
+    await untilEnded(forge.user, made[0]?.job_id ?? "");
   });
 
   test("a clone begins with the job's content", async () => {

@@ -19,7 +19,7 @@ export function EstimatePanel({ estimate, error, isOld }: Props) {
     <Section title="Estimated cost">
       <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
         {error && !estimate ? (
-          <p className={styles.note}>There is no estimate. {describeError(error).message}</p>
+          <p className={styles.note}>There is no estimate. {reasonOf(error)}</p>
         ) : estimate ? (
           <Numbers estimate={estimate} />
         ) : (
@@ -52,6 +52,12 @@ function Numbers({ estimate }: { estimate: Estimate }) {
       </p>
     </>
   );
+}
+
+/** What is wrong with a field is said there. */
+function reasonOf(error: unknown): string {
+  const { param, message } = describeError(error);
+  return param ? "Forge would refuse one of the fields." : message;
 }
 
 function basisOf({ basis, samples }: Estimate): string {
