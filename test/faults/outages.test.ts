@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 import { Client, Connection } from "@temporalio/client";
 import { waitFor } from "../../dev/stack/wait";
@@ -8,12 +9,14 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";
 
+const SILENCE_MS = 6_000;
+
 let forge: Forge;
 let worker: TestWorker;
 
 beforeAll(async () => {
   forge = await startForge(
-    { FORGE_HEARTBEAT_TIMEOUT_S: "6" },
+    { FORGE_HEARTBEAT_TIMEOUT_S: String(SILENCE_MS / 1_000) },
     { own: ["server", "postgres", "temporal"] },
   );
   worker = await forge.worker("w");
@@ -55,6 +58,22 @@ test("what Temporal does not take for one job holds up no other, and is tried ag
   expect((await untilEnded(forge.user, refused.job_id)).status).toBe("completed");
   await forge.proveInvariants();
 }, 120_000);
+
+/** The fleet monitor has taken another look at all workers. */
+async function untilMonitorLooks(): Promise<void> {
+  const series = 'forge_loop_last_success_timestamp_seconds{loop="fleet-monitor"}';
+  const look = async (): Promise<string | undefined> => {
+    const answer = await fetch(`${forge.stack.apiUrl}/metrics`, {
+      headers: { "x-service-api-key": forge.stack.keys.adminKey },
+    });
+    return (await answer.text()).split("\n").find((line) => line.startsWith(series));
+  };
+  const before = await look();
+  await waitFor("the fleet monitor to look", async () => {
+    const now = await look();
+    return now !== undefined && now !== before;
+  });
+}
 
 /** What Temporal itself answers: the client tries it again until its deadline, and tells of that. */
 async function answerToLargeStart(): Promise<string> {
@@ -131,6 +150,9 @@ describe.each([
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const handed = await worker.take();
     const serverPid = forge.stack.server?.pid;
+    worker.silence();
+    await worker.heartbeat();
+    const silentMs = performance.now();
     await away();
     const calls = [
       () => forge.user.call("POST", "/api/jobs/audit", AUDIT),
@@ -148,12 +170,18 @@ describe.each([
     );
     expect(Math.max(...slowest)).toBeLessThan(5_000);
     expect((await fetch(`${forge.stack.apiUrl}/readyz`)).status).toBe(503);
-    // Longer than a worker may be silent: nobody is declared dead for the database's absence.
-    await new Promise((resolve) => setTimeout(resolve, 4_000));
+    // Longer than a worker may be silent.
+    await sleep(SILENCE_MS + 1_000 - (performance.now() - silentMs));
     await back();
     await waitFor("the server to be ready", async () => {
       return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
     });
+    // Nobody is declared dead for the database's absence.
+    await untilMonitorLooks();
+    await untilMonitorLooks();
+    const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
+    expect(status).toBe("busy");
+    worker.beat();
     expect((await worker.complete(handed)).status).toBe(200);
     expect(await untilEnded(forge.user, job_id)).toMatchObject({
       status: "completed",

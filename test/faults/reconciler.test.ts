@@ -40,6 +40,14 @@ async function untilSettled(jobId: string): Promise<void> {
   });
 }
 
+const untilItWaits = (jobId: string): Promise<unknown> =>
+  waitFor("the workflow to wait for its attempt", async () => {
+    const { raw } = await workflowOf(jobId).describe();
+    return raw.pendingActivities?.some(({ activityId, state }) => {
+      return activityId === attemptActivityId(1) && state === PENDING_ACTIVITY_STARTED;
+    });
+  });
+
 test("of several starts of a job's workflow one is the first, and the others leave it alone", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const job = await findComparedJob(forge.ctx.pool, job_id);
@@ -227,12 +235,7 @@ test("an outcome whose debt was lost is delivered all the same", async () => {
 test("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
   worker.silence();
   const { job_id } = await forge.user.submit("audit", AUDIT);
-  await waitFor("the workflow to wait for its attempt", async () => {
-    const { raw } = await workflowOf(job_id).describe();
-    return raw.pendingActivities?.some(({ activityId, state }) => {
-      return activityId === "attempt-1" && state === PENDING_ACTIVITY_STARTED;
-    });
-  });
+  await untilItWaits(job_id);
   const { runId } = await workflowOf(job_id).describe();
   // As where its second run was taken by a process that was killed before it had looked.
   await forge.own("temporal").kill();
@@ -264,13 +267,28 @@ test("a workflow that waits for a later attempt than a late caller knows of is l
 
 test("a workflow whose job a restored database does not know comes to an end", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
+  await untilItWaits(job_id);
   await untilSettled(job_id);
   for (const table of ["job_events", "attempts", "jobs"]) {
     await execute(forge.ctx.pool, `delete from ${table} where job_id = $1`, [job_id]);
   }
   await waitFor("its workflow to end", async () => {
-    return (await workflowOf(job_id).describe()).status.name !== "RUNNING";
+    return (await workflowOf(job_id).describe()).status.name === "TERMINATED";
   });
+  await forge.proveInvariants();
+});
+
+test("a workflow that begins for a job that a restored database does not know fails", async () => {
+  const known = await forge.user.submit("audit", AUDIT);
+  const job = await findComparedJob(forge.ctx.pool, known.job_id);
+  if (!job) throw new Error("the job is not there");
+  const unknown = { ...job, job_id: "job_before_the_restore" };
+  await startJobWorkflow(forge.ctx, unknown, "first");
+  await waitFor("its workflow to fail", async () => {
+    return (await workflowOf(unknown.job_id).describe()).status.name === "FAILED";
+  });
+  await worker.complete(await worker.take());
+  await untilEnded(forge.user, known.job_id);
   await forge.proveInvariants();
 });
 
