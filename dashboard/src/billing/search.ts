@@ -2,7 +2,7 @@ import { given, readOneOf, readSomeOf, readText, type Search } from "../app/sear
 import { JOB_TYPES, type JobType } from "../jobs/search";
 import { isPeriod } from "./period";
 
-const BREAKDOWNS = ["type", "tag", "pipeline"] as const;
+export const BREAKDOWNS = ["type", "tag", "pipeline"] as const;
 export type Breakdown = (typeof BREAKDOWNS)[number];
 
 export const SORTS = ["time", "cost"] as const;
