@@ -67,7 +67,10 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onChange={({ target }) => onChange({ q: target.value })}
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-            if (event.key === "Escape") event.currentTarget.blur();
+            if (event.key !== "Escape") return;
+            // The browser would clear the text.
+            event.preventDefault();
+            event.currentTarget.blur();
           }}
         />
         {query !== "" && (
