@@ -88,7 +88,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
               <ArrowDown size={14} />
             </IconButton>
             <Checkbox
-              label="Matches only"
+              label="Only matches"
               checked={showsMatchesOnly}
               onChange={({ target }) => setMatchesOnly(target.checked)}
             />
