@@ -44,12 +44,15 @@ const PAGES: Record<string, () => [path: string, text: string | RegExp]> = {
   "not-found": () => ["/ui/nowhere", "There is no page at this address."],
 };
 
-/** Themes and sizes; each is one browser profile that walks all pages. In the dark only colours differ. */
+/**
+ * Themes and sizes; each is one browser profile that walks all pages. In the dark only colours differ,
+ * and those of a phone are those of a wide window.
+ */
 const FORMS = [
   { name: "light", dark: false, phone: false, rules: undefined },
   { name: "dark", dark: true, phone: false, rules: ["color-contrast"] },
   { name: "phone", dark: false, phone: true, rules: undefined },
-  { name: "phone-dark", dark: true, phone: true, rules: ["color-contrast"] },
+  { name: "phone-dark", dark: true, phone: true, rules: [] },
 ];
 
 const WALK_MS = 120_000;
@@ -85,7 +88,7 @@ inBrowser("pages", () => {
     await goTo(page, path);
     await page.locator("#main").getByText(text).first().waitFor({ state: "attached" });
     // Overlays and tints have ended, and lists have been measured.
-    await page.waitForTimeout(150);
+    await page.waitForTimeout(100);
   };
 
   test.each(FORMS)(
@@ -97,7 +100,7 @@ inBrowser("pages", () => {
       const problems: string[] = [];
       const look = async (name: string): Promise<void> => {
         await page.screenshot({ path: join(screenshotFolder(), `${name}-${form}.png`) });
-        const found = await accessibilityProblems(page, rules);
+        const found = rules?.length === 0 ? [] : await accessibilityProblems(page, rules);
         problems.push(...found.map((each) => `${name}: ${each}`));
         if (await scrollsSideways(page)) problems.push(`${name}: scrolls sideways`);
       };

@@ -67,7 +67,10 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onChange={({ target }) => onChange({ q: target.value })}
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-            if (event.key === "Escape") event.currentTarget.blur();
+            if (event.key !== "Escape") return;
+            // The browser would clear the text.
+            event.preventDefault();
+            event.currentTarget.blur();
           }}
         />
         {query !== "" && (
@@ -85,7 +88,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
               <ArrowDown size={14} />
             </IconButton>
             <Checkbox
-              label="Matches only"
+              label="Only matches"
               checked={showsMatchesOnly}
               onChange={({ target }) => setMatchesOnly(target.checked)}
             />
