@@ -68,7 +68,7 @@ async function untilMonitorLooks(): Promise<void> {
     });
     return (await answer.text()).split("\n").find((line) => line.startsWith(series));
   };
-  const before = await look();
+  const before = await waitFor("the metrics", look);
   await waitFor("the fleet monitor to look", async () => {
     const now = await look();
     return now !== undefined && now !== before;
@@ -177,8 +177,7 @@ describe.each([
       return (await fetch(`${forge.stack.apiUrl}/readyz`)).ok;
     });
     // Nobody is declared dead for the database's absence.
-    await untilMonitorLooks();
-    await untilMonitorLooks();
+    for (let looks = 0; looks < 4; looks++) await untilMonitorLooks();
     const { status } = await forge.user.get<{ status: string }>(`/api/workers/${worker.id}`);
     expect(status).toBe("busy");
     worker.beat();
