@@ -119,14 +119,14 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
             {isFollowing ? "Following" : "Follow"}
           </Button>
         )}
-        <Button
+        <IconButton
           size="small"
-          icon={<Download size={13} />}
+          label="Download the log"
           disabled={state.isTail || state.lines === 0}
           onClick={download}
         >
-          Download
-        </Button>
+          <Download size={14} />
+        </IconButton>
       </div>
       {state.error && <Notice tone="warn">{`${state.error}. It is tried again by itself.`}</Notice>}
       {state.lines === 0 ? (
