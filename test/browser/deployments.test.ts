@@ -68,6 +68,7 @@ inBrowser("deployments", () => {
     await page.getByText("Two and two make <b>four</b>.").waitFor();
     await page.getByText(/^First word after/).waitFor();
     expect(JSON.parse(asked)).toMatchObject({
+      model: deployment.deployment_id,
       stream: true,
       messages: [{ role: "user", content: "What is 2 + 2?" }],
     });

@@ -109,7 +109,7 @@ function Loaded({
           }
           tabs={[
             { id: "try", title: "Try it", content: <TryIt deployment={deployment} /> },
-            { id: "code", title: "Code", content: <CodeTab address={address} /> },
+            { id: "code", title: "Code", content: <CodeTab address={address} id={id} /> },
             {
               id: "servers",
               title: "Servers",

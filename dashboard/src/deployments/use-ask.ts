@@ -32,7 +32,12 @@ export function useAsk(deploymentId: string) {
     const startMs = performance.now();
     const elapsed = (): number => performance.now() - startMs;
     setAnswers((all) => [...all, { prompt, text: "", state: "waiting" }]);
-    const body = { model: "any", messages: [{ role: "user", content: prompt }], stream: true };
+    // The reference server goes by the deployment's id.
+    const body = {
+      model: deploymentId,
+      messages: [{ role: "user", content: prompt }],
+      stream: true,
+    };
     let text = "";
     try {
       const events = forge.deployments.stream(deploymentId, "chat/completions", body, {
