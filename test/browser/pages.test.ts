@@ -85,22 +85,26 @@ inBrowser("pages", () => {
     await page.waitForTimeout(150);
   };
 
-  test.each(FORMS)("$name", async ({ name: form, dark, phone }) => {
-    const { page, context, complaints } = await visit(browser, { dark, phone });
-    await page.goto(`${forge.stack.apiUrl}/ui/`);
-    await page.getByRole("heading", { name: "Sign in" }).waitFor();
-    await page.screenshot({ path: join(screenshotFolder(), `sign-in-${form}.png`) });
-    const problems = (await accessibilityProblems(page)).map((each) => `sign-in: ${each}`);
-    await openSignedIn(page, forge.user, "/ui/");
-    for (const name of Object.keys(PAGES)) {
-      await show(page, name);
-      await page.screenshot({ path: join(screenshotFolder(), `${name}-${form}.png`) });
-      problems.push(...(await accessibilityProblems(page)).map((each) => `${name}: ${each}`));
-      if (await scrollsSideways(page)) problems.push(`${name}: scrolls sideways`);
-    }
-    expect(problems).toEqual([]);
-    expect(complaints).toEqual([]);
-    await context.close();
-    // Some twenty pages, each looked at by axe, on a machine that is shared.
-  }, 180_000);
+  test.each(FORMS)(
+    "$name",
+    async ({ name: form, dark, phone }) => {
+      const { page, context, complaints } = await visit(browser, { dark, phone });
+      await page.goto(`${forge.stack.apiUrl}/ui/`);
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+      await page.screenshot({ path: join(screenshotFolder(), `sign-in-${form}.png`) });
+      const problems = (await accessibilityProblems(page)).map((each) => `sign-in: ${each}`);
+      await openSignedIn(page, forge.user, "/ui/");
+      for (const name of Object.keys(PAGES)) {
+        await show(page, name);
+        await page.screenshot({ path: join(screenshotFolder(), `${name}-${form}.png`) });
+        problems.push(...(await accessibilityProblems(page)).map((each) => `${name}: ${each}`));
+        if (await scrollsSideways(page)) problems.push(`${name}: scrolls sideways`);
+      }
+      expect(problems).toEqual([]);
+      expect(complaints).toEqual([]);
+      await context.close();
+      // Some twenty pages, each looked at by axe, on a machine that is shared.
+    },
+    180_000,
+  );
 });
