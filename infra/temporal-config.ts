@@ -112,7 +112,7 @@ export function temporalOf(env: Variables, context: z.core.$RefinementCtx): Temp
       ...(apiKey ? { apiKey } : {}),
     },
     address,
-    uiUrl: env.FORGE_TEMPORAL_UI_URL?.replace(/\/+$/, "") ?? null,
+    uiUrl: env.FORGE_TEMPORAL_UI_URL?.replace(/\/$/, "") ?? null,
     namespace: env.TEMPORAL_NAMESPACE,
     taskQueue: env.FORGE_TASK_QUEUE,
     stickyS: env.FORGE_TEMPORAL_STICKY_S,

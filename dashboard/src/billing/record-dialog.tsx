@@ -68,7 +68,7 @@ function Content({ jobId, listed }: { jobId: string; listed: BillingRecord | und
 function Attempts({ record: { attempts } }: { record: BillingRecord }) {
   if (attempts.length === 0) return null;
   return (
-    <div className={plain.scroll}>
+    <section className={plain.scroll} tabIndex={0} aria-label="Attempts">
       <table className={plain.table}>
         <thead>
           <tr>
@@ -95,6 +95,6 @@ function Attempts({ record: { attempts } }: { record: BillingRecord }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </section>
   );
 }

@@ -1,7 +1,7 @@
-import { Autocomplete } from "@base-ui/react/autocomplete";
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useState } from "react";
 import { useForge } from "../api/context";
+import { cx } from "../ui/cx";
 import { type FieldInput, Input } from "../ui/field";
 import { Time } from "../ui/time";
 import { useDebounced } from "../ui/use-debounced";
@@ -20,46 +20,96 @@ const MOST = 12;
 const READ_AT_ONCE = { id: MOST, uri: 60 };
 const TYPING_MS = 200;
 
-/** Offers the tenant's artifacts. Anything else may be typed: a worker may know ids that Forge doesn't. */
+/**
+ * Offers the tenant's artifacts. Anything else may be typed: a worker may know ids that Forge doesn't.
+ *
+ * Not Base UI's: that hides the rest of the page from screen readers while its list is open.
+ */
 export function ArtifactPicker({ source, input, value, onChange }: Props) {
+  const listId = useId();
   const [isOpen, setOpen] = useState(false);
+  const [active, setActive] = useState<number>();
   const { offers, isLoading } = useOffers(source, value, isOpen);
+  useEffect(() => {
+    if (active === undefined) return;
+    document.getElementById(`${listId}-${active}`)?.scrollIntoView({ block: "nearest" });
+  }, [active, listId]);
+  const chosen = active === undefined ? undefined : offers[active];
+  const close = (): void => {
+    setOpen(false);
+    setActive(undefined);
+  };
+  const choose = (offer: Offer): void => {
+    onChange(offer.value);
+    close();
+  };
+  const onKeyDown = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setOpen(true);
+      const from = active ?? (step > 0 ? -1 : offers.length);
+      if (isOpen && offers.length > 0) setActive((from + step + offers.length) % offers.length);
+    }
+    if (event.key === "Escape" && isOpen) {
+      event.preventDefault();
+      close();
+    }
+    if (event.key === "Enter" && isOpen && chosen) {
+      event.preventDefault();
+      choose(chosen);
+    }
+  };
   return (
-    <Autocomplete.Root
-      items={offers}
-      mode="none"
-      openOnInputClick
-      open={isOpen}
-      onOpenChange={setOpen}
-      value={value}
-      onValueChange={onChange}
-      itemToStringValue={(offer) => offer.value}
-    >
-      <Autocomplete.Input
-        render={<Input {...input} spellCheck={false} />}
+    <div className={styles.picker}>
+      <Input
+        {...input}
+        role="combobox"
+        aria-expanded={isOpen}
+        aria-controls={listId}
+        aria-autocomplete="list"
+        aria-activedescendant={isOpen && chosen ? `${listId}-${active}` : undefined}
+        spellCheck={false}
         placeholder={`Choose a ${source.type}, or paste ${source.takes === "id" ? "an id" : "a URI"}`}
+        value={value}
+        onChange={({ target }) => {
+          onChange(target.value);
+          setOpen(true);
+          setActive(undefined);
+        }}
+        onClick={() => setOpen(true)}
+        onBlur={close}
+        onKeyDown={onKeyDown}
       />
-      <Autocomplete.Portal>
-        <Autocomplete.Positioner className={styles.positioner} sideOffset={4} align="start">
-          <Autocomplete.Popup className={styles.popup}>
-            <Autocomplete.Status className={styles.status}>
-              {offers.length === 0 && statusOf(source, value, isLoading)}
-            </Autocomplete.Status>
-            <Autocomplete.List>
-              {(offer: Offer) => (
-                <Autocomplete.Item key={offer.value} value={offer} className={styles.item}>
-                  <span className={styles.title}>{offer.title}</span>
-                  <span className={styles.age}>
-                    <Time at={offer.at} />
-                  </span>
-                  <span className={styles.note}>{offer.note}</span>
-                </Autocomplete.Item>
-              )}
-            </Autocomplete.List>
-          </Autocomplete.Popup>
-        </Autocomplete.Positioner>
-      </Autocomplete.Portal>
-    </Autocomplete.Root>
+      <div className={cx(styles.popup, !isOpen && styles.closed)}>
+        <p className={styles.status} role="status">
+          {isOpen && offers.length === 0 && statusOf(source, value, isLoading)}
+        </p>
+        <div id={listId} className={styles.list} role="listbox" aria-label={`Your ${source.type}s`}>
+          {isOpen &&
+            offers.map((offer, index) => (
+              // The keys are the input's, which keeps the focus.
+              // biome-ignore lint/a11y/useFocusableInteractive: see above
+              <div
+                key={offer.value}
+                id={`${listId}-${index}`}
+                role="option"
+                aria-selected={index === active}
+                className={cx(styles.item, index === active && styles.active)}
+                onPointerMove={() => setActive(index)}
+                onMouseDown={(event) => event.preventDefault()}
+                onClick={() => choose(offer)}
+              >
+                <span className={styles.title}>{offer.title}</span>
+                <span className={styles.age}>
+                  <Time at={offer.at} />
+                </span>
+                <span className={styles.note}>{offer.note}</span>
+              </div>
+            ))}
+        </div>
+      </div>
+    </div>
   );
 }
 
