@@ -60,9 +60,13 @@ export function labelOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The schema's description, as a sentence's beginning. */
+/** The schema's description, as a sentence's beginning. An address keeps its small letters. */
 export const hintOf = ({ description, type }: FieldSchema): string | undefined => {
-  const text = description && description.charAt(0).toUpperCase() + description.slice(1);
+  const isAddress = description !== undefined && /^\w+:\/\//.test(description);
+  const text =
+    description && !isAddress
+      ? description.charAt(0).toUpperCase() + description.slice(1)
+      : description;
   if (type !== "array") return text;
   return text ? `${text}; separated by commas` : "Separated by commas";
 };
