@@ -8,7 +8,7 @@ export function Help({ open, onClose }: { open: boolean; onClose: () => void }) 
   const go = hotkeys.filter(({ keys }) => keys.startsWith("g "));
   const rest = hotkeys.filter(({ keys }) => !keys.startsWith("g "));
   return (
-    <Dialog open={open} onClose={onClose} title="Keys" wide>
+    <Dialog open={open} onClose={onClose} title="Keyboard shortcuts" wide>
       <div className={styles.columns}>
         <Keys title="Here" hotkeys={[...rest, { keys: "Escape", what: "Close what is open" }]} />
         <Keys title="Go to" hotkeys={go} />

@@ -60,7 +60,7 @@ export function Sidebar({ isOpen, onClose, onHelp }: Props) {
           </a>
           <button type="button" className={styles.item} onClick={onHelp}>
             <Keyboard size={16} />
-            Keys
+            Shortcuts
             <kbd>?</kbd>
           </button>
         </div>
