@@ -4,6 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { UserCheck } from "lucide-react";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
+import { buttonClass } from "../ui/button";
 import { Notice } from "../ui/error-banner";
 
 const SHOWN = 5;
@@ -23,7 +24,11 @@ export function Approvals() {
       tone="warn"
       icon={<UserCheck size={15} />}
       action={
-        <Link to="/pipelines/$pipelineId" params={{ pipelineId: pipeline.pipeline_id }}>
+        <Link
+          to="/pipelines/$pipelineId"
+          params={{ pipelineId: pipeline.pipeline_id }}
+          className={buttonClass("secondary", "small")}
+        >
           Decide
         </Link>
       }
