@@ -56,14 +56,6 @@ module.exports = {
       to: { dependencyTypes: ["core"] },
     },
     {
-      name: "dashboard-stands-alone",
-      comment:
-        "what a browser loads has nothing of the server's: the dashboard has the SDK and packages",
-      severity: "error",
-      from: { path: "^dashboard/src/" },
-      to: { path: `^(${rooms.join("|")})/` },
-    },
-    {
       name: "no-cycles",
       severity: "error",
       from: {},

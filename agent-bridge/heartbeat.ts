@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ForgeError } from "../core/errors";
+import { reportedMetrics } from "../core/reported-metrics";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { bindingOf } from "../infra/http/principal";
@@ -21,6 +22,7 @@ const heartbeat = z.object({
   job_id: z.string().max(128).nullish(),
   attempt: z.int().min(1).max(1_000).nullish(),
   progress: z.number().min(0).max(1).nullish(),
+  metrics: z.unknown().optional().describe("numbers that its job reported, by name"),
   deployments: z.array(z.string().max(128)).max(1_000).optional().describe("what it serves"),
   unhealthy_deployments: z
     .array(z.string().max(128))
@@ -75,6 +77,7 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
         saysNoJob: given.job_id === null,
         attempt: given.attempt ?? null,
         progress: given.progress ?? null,
+        metrics: reportedMetrics(given.metrics),
       });
       if (!heard) throw notRegistered(given.worker_id);
       const toStop = await compareSightings(ctx, heard, given);

@@ -8,6 +8,7 @@ import { FleetMonitor } from "./fleet-monitor";
 import { heartbeatRoute } from "./heartbeat";
 import { jobInputRoute } from "./job-inputs";
 import { jobLogRoute } from "./job-log";
+import { JobMetrics } from "./job-metrics";
 import { jobResultRoute } from "./job-result";
 import { jobUploadRoutes } from "./job-uploads";
 import { MonthCloser } from "./month-closer";
@@ -35,10 +36,11 @@ export function createAgentBridge(ctx: Context): AgentBridge {
   const waiters = new Waiters();
   const scheduler = new Scheduler(ctx, waiters);
   const samples = new WorkerSamples(ctx);
+  const metrics = new JobMetrics(ctx);
   return {
     routes: [
       registerRoute(ctx),
-      heartbeatRoute(ctx, new Pulse(ctx, samples)),
+      heartbeatRoute(ctx, new Pulse(ctx, samples, metrics)),
       nextJobRoute(ctx, scheduler, waiters),
       jobResultRoute(ctx),
       jobLogRoute(ctx),
@@ -56,6 +58,6 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       new MonthCloser(ctx),
       new BillingExporter(ctx),
     ],
-    watch: [new FleetMonitor(ctx), samples],
+    watch: [new FleetMonitor(ctx), samples, metrics],
   };
 }

@@ -4,6 +4,7 @@ import { type Heard, type Heartbeat, recordHeartbeats } from "../infra/database/
 import { reportProgress } from "../infra/database/jobs";
 import { noteDenials } from "../infra/database/overdue-attempts";
 import { holds } from "./commands";
+import type { JobMetrics } from "./job-metrics";
 import type { WorkerSamples } from "./worker-samples";
 
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
@@ -17,6 +18,8 @@ export interface Beat extends Heartbeat {
   saysNoJob: boolean;
   attempt: number | null;
   progress: number | null;
+  /** Numbers that the job has reported. */
+  metrics: Record<string, number>;
 }
 
 /** Writes the heartbeats of all workers that this process hears, a batch at a time. */
@@ -26,6 +29,7 @@ export class Pulse {
   constructor(
     private readonly ctx: Context,
     private readonly samples: WorkerSamples,
+    private readonly jobMetrics: JobMetrics,
   ) {
     this.beats = new Batcher((beats) => this.record(beats), WINDOW_MS, MAX_BATCH);
   }
@@ -59,6 +63,7 @@ export class Pulse {
       if (!row || beat.jobId === null || beat.progress === null || !holds(row, running)) return [];
       return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
     });
+    for (const beat of latest.values()) this.addMetrics(beat, rowOf(beat));
     if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
     const denials = [...latest.values()].flatMap((beat) => {
       const row = rowOf(beat);
@@ -73,6 +78,16 @@ export class Pulse {
       this.ctx.signals.queueChanged();
     }
     return beats.map(rowOf);
+  }
+
+  /** What a worker reports of the job that it holds is kept, over time. */
+  private addMetrics(beat: Beat, row: Heard | undefined): void {
+    const { jobId, attempt, workerId, progress, metrics } = beat;
+    const isEmpty = progress === null && Object.keys(metrics).length === 0;
+    if (isEmpty || jobId === null || !row || row.held_attempt === null) return;
+    if (!holds(row, { job_id: jobId, attempt })) return;
+    const held = { job_id: jobId, attempt: row.held_attempt, worker_id: workerId };
+    this.jobMetrics.add({ ...held, progress, metrics });
   }
 }
 

@@ -10,6 +10,7 @@ import {
   noteBytesRemoved,
 } from "../infra/database/artifact-deletion";
 import { dropAbandoned, listAbandoned } from "../infra/database/dataset-uploads";
+import { deleteOldMetrics } from "../infra/database/job-metrics";
 import { listJobsToSweep, noteSwept, type SweepableJob } from "../infra/database/leftovers";
 import { deleteOldChangeEvents } from "../infra/database/tenant-events";
 import { Loop } from "../infra/loop";
@@ -73,6 +74,7 @@ export class Sweeper implements Part {
   private async expire(): Promise<void> {
     const { pool, logger } = this.ctx;
     await deleteOldChangeEvents(pool);
+    await deleteOldMetrics(pool);
     for (const rule of await listTenantRules(pool)) {
       await this.each<Expired>(
         (after) => buryExpired(pool, rule, after, BATCH),

@@ -13,7 +13,7 @@ const WRITES_PER_SWEEP = 60;
 type Metric = "util" | "mem_used" | "mem_total";
 
 interface Sums {
-  beats: number;
+  heartbeats: number;
   sums: Record<Metric, number>;
   /** Heartbeats that had a value. */
   counts: Record<Metric, number>;
@@ -25,7 +25,7 @@ interface Sums {
  */
 export class WorkerSamples implements Part {
   readonly name = "worker samples";
-  private heard = new Map<string, Sums>();
+  private received = new Map<string, Sums>();
   private readonly loop: Loop;
   private writes = 0;
 
@@ -44,9 +44,9 @@ export class WorkerSamples implements Part {
 
   /** Of a worker whose heartbeat was recorded. */
   add({ workerId, util, memUsed, memTotal }: Heartbeat): void {
-    const known = this.heard.get(workerId) ?? emptySums();
-    this.heard.set(workerId, known);
-    known.beats += 1;
+    const known = this.received.get(workerId) ?? emptySums();
+    this.received.set(workerId, known);
+    known.heartbeats += 1;
     const given = { util, mem_used: memUsed, mem_total: memTotal };
     for (const [metric, value] of Object.entries(given) as [Metric, number | null][]) {
       if (value === null) continue;
@@ -56,27 +56,27 @@ export class WorkerSamples implements Part {
   }
 
   private async write(): Promise<void> {
-    const { heard } = this;
+    const { received } = this;
     // Before the write: if it fails, a minute is lost, and memory stays bounded.
-    this.heard = new Map();
-    const samples = [...heard].map(([workerId, sums]) => sampleOf(workerId, sums));
+    this.received = new Map();
+    const samples = [...received].map(([workerId, sums]) => sampleOf(workerId, sums));
     if (samples.length > 0) await writeSamples(this.ctx.pool, samples);
     if (++this.writes % WRITES_PER_SWEEP === 0) await deleteOldSamples(this.ctx.pool);
   }
 }
 
 const emptySums = (): Sums => ({
-  beats: 0,
+  heartbeats: 0,
   sums: { util: 0, mem_used: 0, mem_total: 0 },
   counts: { util: 0, mem_used: 0, mem_total: 0 },
 });
 
-function sampleOf(workerId: string, { beats, sums, counts }: Sums): WorkerSample {
+function sampleOf(workerId: string, { heartbeats, sums, counts }: Sums): WorkerSample {
   const mean = (metric: Metric): number | null =>
     counts[metric] > 0 ? sums[metric] / counts[metric] : null;
   return {
     worker_id: workerId,
-    beats,
+    heartbeats,
     util: mean("util"),
     mem_used: mean("mem_used"),
     mem_total: mean("mem_total"),

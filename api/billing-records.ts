@@ -42,7 +42,9 @@ const recordsQuery = z.strictObject({
   sort: z
     .enum(["time", "cost"])
     .default("time")
-    .describe("`cost`: dearest first, live deployments last: what they have come to is not stored"),
+    .describe(
+      "`cost`: most expensive first, live deployments last: what they have cost so far is not stored",
+    ),
   ...tenantQuery,
 });
 
@@ -59,7 +61,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       scope: "user",
       operationId: "listBillingRecords",
       tag: "Billing",
-      summary: "List billing records, newest or dearest first",
+      summary: "List billing records, newest or most expensive first",
       query: recordsQuery,
       answers: {
         200: { description: "a page of records", schema: listOf("records", recordSchema) },

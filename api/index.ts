@@ -24,6 +24,7 @@ import { fleetRoute } from "./fleet";
 import { jobCountsRoute } from "./job-counts";
 import { jobEventRoutes } from "./job-events";
 import { jobLogRoutes } from "./job-logs";
+import { jobMetricsRoute } from "./job-metrics";
 import { JobPresenter } from "./job-presenter";
 import { jobSubmissionRoutes } from "./job-submissions";
 import { jobThroughputRoute } from "./job-throughput";
@@ -33,6 +34,7 @@ import { limitsRoute } from "./limits";
 import { lineageRoute } from "./lineage";
 import { paymentCustomerRoute } from "./payment-customer";
 import { pingRoute } from "./ping";
+import { pipelineEstimateRoute } from "./pipeline-estimate";
 import { pipelineSubmissionRoute } from "./pipeline-submissions";
 import { pipelineRoutes } from "./pipelines";
 import { rateCardRoutes } from "./rate-cards";
@@ -61,9 +63,11 @@ export function createApi(ctx: Context): Api {
       ...jobRoutes(ctx, presenter),
       cancelRoute(ctx, presenter),
       ...jobLogRoutes(ctx, watch),
+      jobMetricsRoute(ctx),
       ...jobEventRoutes(ctx, watch),
       eventsRoute(ctx, feed),
       pipelineSubmissionRoute(ctx),
+      pipelineEstimateRoute(ctx),
       ...pipelineRoutes(ctx),
       ...artifactRoutes(ctx),
       ...artifactFileRoutes(ctx),

@@ -25,7 +25,7 @@ import { pipelineSchema } from "./present-pipeline";
 import { showPipeline } from "./show-pipeline";
 
 /** Bodies that work as they are. */
-const EXAMPLES = {
+export const PIPELINE_EXAMPLES = {
   byo_data: {
     template: "byo-data",
     params: {
@@ -73,6 +73,11 @@ const EXAMPLES = {
   },
 };
 
+export const pipelineBody = z.union([
+  templateBody,
+  stepsBody,
+]) as unknown as z.ZodType<PipelineDefinition>;
+
 export function pipelineSubmissionRoute(ctx: Context): Route {
   return route<unknown, PipelineDefinition>({
     method: "POST",
@@ -86,9 +91,9 @@ export function pipelineSubmissionRoute(ctx: Context): Route {
       'a value `"${steps.<name>.result.<field>}"` is what that step will have made.',
     headers: idempotencyHeader,
     body: {
-      schema: z.union([templateBody, stepsBody]) as unknown as z.ZodType<PipelineDefinition>,
+      schema: pipelineBody,
       parse: (body) => readPipeline(ctx, body),
-      examples: EXAMPLES,
+      examples: PIPELINE_EXAMPLES,
     },
     answers: { 201: { description: "the pipeline, `running`", schema: pipelineSchema } },
     refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
@@ -139,7 +144,7 @@ async function checkGivenNames(
   }
 }
 
-function readPipeline(ctx: Context, body: unknown): PipelineDefinition {
+export function readPipeline(ctx: Context, body: unknown): PipelineDefinition {
   const isTemplate = typeof body === "object" && body !== null && "template" in body;
   const known = (path: PropertyKey[]): string[] =>
     fieldsAt(isTemplate ? templateBody : stepsBody, path);

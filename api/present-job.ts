@@ -112,8 +112,8 @@ export const jobSchema = z
 
 export type Job = z.infer<typeof jobSchema>;
 
-/** What is shown of a job beside its row. */
-interface Besides {
+/** What is shown of a job in addition to its row. */
+interface Shown {
   pendingReason?: PendingReason | undefined;
   cost?: JobCost | undefined;
   /** Where workflows are shown, by their ids. */
@@ -122,7 +122,7 @@ interface Besides {
 
 export function presentJob(
   job: JobRow,
-  { pendingReason, cost, workflowUrl = () => null }: Besides = {},
+  { pendingReason, cost, workflowUrl = () => null }: Shown = {},
 ): Job {
   return {
     job_id: job.job_id,

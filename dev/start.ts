@@ -55,6 +55,7 @@ async function main(): Promise<void> {
     throw error;
   }
   say("");
+  say(`  Dashboard    ${stack.apiUrl}/ui/`);
   say(`  API          ${stack.apiUrl}`);
   say(`  Temporal UI  ${stack.temporalUiUrl}`);
   say(`  Keys         ${process.env.FORGE_HOME ?? ".forge"}/stack.json`);

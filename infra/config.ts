@@ -37,6 +37,9 @@ const variables = {
   FORGE_JOB_TIMEOUT_S: wholeNumber(7 * 86_400).describe(
     "longest an attempt may run where its job doesn't say, in seconds",
   ),
+  FORGE_JOB_METRICS_S: seconds(10).describe(
+    "how often what running jobs report is kept; of a job at most every 10 s, in seconds",
+  ),
   FORGE_WORKER_SAMPLE_S: seconds(60).describe(
     "how often a worker's utilisation and memory are kept; a minute has one sample at most, in seconds",
   ),
@@ -172,6 +175,7 @@ const schema = z.object(variables).transform((env, context) => ({
     maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
     maxLogBytes: env.FORGE_MAX_LOG_BYTES,
     policy: policyOf(env.FORGE_JOB_POLICY, env.FORGE_TRAIN_NEEDS_GPU),
+    metricsIntervalS: env.FORGE_JOB_METRICS_S,
     cancelGraceS: env.FORGE_CANCEL_GRACE_S,
     strictReferences: env.FORGE_STRICT_REFERENCES,
   },

@@ -1,5 +1,6 @@
 """What a slot does with the control plane's commands."""
 
+import json
 import subprocess
 import threading
 import time
@@ -13,6 +14,7 @@ from forge_agent import user_processes
 from forge_agent.config import AgentConfig
 from forge_agent.control_plane import ControlPlane
 from forge_agent.gpu import CPU, Nvml
+from forge_agent.job_report import PREFIX, Reports
 from forge_agent.lease import Lease
 from forge_agent.slot import Slot
 from forge_agent.slot_user import RunAs, SlotUser
@@ -70,6 +72,19 @@ def test_a_heartbeat_names_what_is_served_and_what_of_it_does_not_answer(
     beat = slot._describe_beat()
     assert beat["deployments"] == ["dep_1", "dep_2"]
     assert beat["unhealthy_deployments"] == ["dep_2"]
+
+
+def test_a_heartbeat_tells_what_the_job_has_reported_so_far(slot: Slot, tmp_path: Path) -> None:
+    slot._lease = Lease.of(handed_job(attempt=2), "w")
+    assert slot._describe_beat()["attempt"] == 2
+    assert not {"progress", "metrics"} & slot._describe_beat().keys()
+    reports = slot._runner._reports = Reports(tmp_path / "progress")
+    metrics = {"loss": 0.5, **{f"m{n}": n for n in range(40)}}
+    reports.hear(PREFIX + json.dumps({"progress": 0.5, "metrics": metrics}).encode())
+    beat = slot._describe_beat()
+    assert beat["progress"] == 0.5
+    assert len(beat["metrics"]) == 32
+    assert beat["metrics"]["loss"] == 0.5
 
 
 def test_a_deployment_is_stopped_by_command_but_not_the_one_that_is_being_made(

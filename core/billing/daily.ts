@@ -7,7 +7,7 @@ import type { RateCard } from "./rate-card";
 export interface DeploymentMonth {
   portions: Portion[];
   card: RateCard;
-  /** What the month bears of its bill, where that is written. */
+  /** The month's line, where it is written. */
   written: string | null;
   /** How long it had lived when the month began; null: it began later. */
   daysBefore: number | null;
@@ -21,8 +21,8 @@ export interface DayShare {
 }
 
 /**
- * What each day bears of a deployment's bill. The shares add up to what the month bears, to the last digit: the
- * last day has what rounding leaves.
+ * Splits a month of a deployment's bill into days. The days add up to the month's line exactly: the last day takes
+ * the rounding difference.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
   const { portions, card, written, daysBefore, lived } = deployment;

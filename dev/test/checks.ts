@@ -39,6 +39,7 @@ export async function lint(): Promise<Tally[]> {
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.test.json"],
     ["node_modules/typescript/bin/tsc", "-p", "sdk/typescript/tsconfig.browser.json"],
     ["node_modules/typescript/bin/tsc", "-p", "dashboard"],
+    ["node_modules/typescript/bin/tsc", "-p", "dashboard/tsconfig.test.json"],
     [
       "node_modules/dependency-cruiser/bin/dependency-cruise.mjs",
       "--config",
@@ -47,7 +48,6 @@ export async function lint(): Promise<Tally[]> {
       "dev",
       "test",
       "sdk/typescript/src",
-      "dashboard/src",
       "dist/workflows",
     ],
   ]);

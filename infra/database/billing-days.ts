@@ -91,7 +91,7 @@ export async function listWrongDays(db: Queryable, limit: number): Promise<Wrong
   );
 }
 
-/** Adds every day up anew. Call where no line is written meanwhile. */
+/** Recomputes every day from its lines. The caller keeps lines from being written meanwhile. */
 export async function rebuildDays(db: Queryable): Promise<void> {
   await execute(db, "delete from billing_days");
   await execute(db, `insert into billing_days (user_id, day, job_type, cost_usd) ${PLAIN}`);

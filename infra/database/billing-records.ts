@@ -233,7 +233,7 @@ export interface RecordFilter {
   createdBefore?: string | undefined;
 }
 
-/** One page of records, newest first or dearest first. */
+/** One page of records, newest first or most expensive first. */
 export async function listBillingRecords(
   db: Queryable,
   viewer: Viewer,

@@ -4,7 +4,7 @@ import { Where } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
-/** A change that a tenant's stream tells of. */
+/** A change in a tenant's stream of events. */
 export interface TenantEventRow {
   event_id: number;
   user_id: string;
@@ -87,7 +87,7 @@ export async function listEventsSince(
   );
 }
 
-/** Nobody resumes a stream after so long. Events of jobs stay with their jobs. */
+/** No client resumes a stream after a week. Events of jobs are kept with their jobs. */
 export async function deleteOldChangeEvents(db: Queryable): Promise<void> {
   await execute(db, "delete from change_events where created_at < now() - interval '7 days'");
 }

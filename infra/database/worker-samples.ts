@@ -3,7 +3,7 @@ import { all, execute, type Queryable } from "./pool";
 /** What a worker reported since the last sample: means, and how many heartbeats they are of. */
 export interface WorkerSample {
   worker_id: string;
-  beats: number;
+  heartbeats: number;
   util: number | null;
   mem_used: number | null;
   mem_total: number | null;
@@ -12,7 +12,7 @@ export interface WorkerSample {
 const MINUTE = "date_trunc('minute', now())";
 /** The mean of two means. */
 const mean = (column: string): string =>
-  `coalesce((s.${column} * s.beats + excluded.${column} * excluded.beats) / (s.beats + excluded.beats),
+  `coalesce((s.${column} * s.heartbeats + excluded.${column} * excluded.heartbeats) / (s.heartbeats + excluded.heartbeats),
             excluded.${column}, s.${column})`;
 const merged = (column: string): string =>
   `${column} = case when s.at = excluded.at then ${mean(column)} else excluded.${column} end`;
@@ -21,16 +21,16 @@ const merged = (column: string): string =>
 export async function writeSamples(db: Queryable, samples: WorkerSample[]): Promise<void> {
   await execute(
     db,
-    `insert into worker_samples as s (worker_id, slot, at, beats, util, mem_used, mem_total)
-     select worker_id, extract(epoch from ${MINUTE})::bigint / 60 % 1440, ${MINUTE}, given.beats,
+    `insert into worker_samples as s (worker_id, slot, at, heartbeats, util, mem_used, mem_total)
+     select worker_id, extract(epoch from ${MINUTE})::bigint / 60 % 1440, ${MINUTE}, given.heartbeats,
             given.util, given.mem_used, given.mem_total
-     from json_to_recordset($1) given (worker_id text, beats int, util float8, mem_used float8,
+     from json_to_recordset($1) given (worker_id text, heartbeats int, util float8, mem_used float8,
                                        mem_total float8)
      join workers using (worker_id)
      order by worker_id
      on conflict (worker_id, slot) do update set
        at = excluded.at, ${merged("util")}, ${merged("mem_used")}, ${merged("mem_total")},
-       beats = case when s.at = excluded.at then s.beats else 0 end + excluded.beats`,
+       heartbeats = case when s.at = excluded.at then s.heartbeats else 0 end + excluded.heartbeats`,
     [JSON.stringify(samples)],
   );
 }

@@ -79,8 +79,9 @@ inBrowser("a job", () => {
     await page.getByText(/^Needs 8 GPUs?|^Needs a GPU/).waitFor();
     await page.keyboard.press("c");
     await page.getByRole("button", { name: "Cancel the job" }).click();
-    await page.getByText("The job was cancelled.").waitFor();
+    await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await forge.user.job(job_id)).error_code).toBe("cancelled");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));
     const retried = page.url().split("/").at(-1) ?? "";

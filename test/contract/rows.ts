@@ -194,6 +194,10 @@ export const ROWS: Row[] = [
     answer: { status: "running", cancel_requested_at: expect.any(String) },
   },
   get("/api/jobs/{job_id}/logs", ({ job_id }) => [`/api/jobs/${job_id}/logs`], {}),
+  get("/api/jobs/{job_id}/metrics", ({ job_id }) => [`/api/jobs/${job_id}/metrics`], {
+    at: [],
+    series: {},
+  }),
   get("/api/jobs/{job_id}/events", ({ finished_job_id: id }) => [`/api/jobs/${id}/events`], {}),
   get("/api/events", () => ["/api/events"], {}),
   get("/api/jobs/{job_id}/artifacts", ({ finished_job_id: id }) => [`/api/jobs/${id}/artifacts`], {
@@ -590,6 +594,17 @@ export const ROWS: Row[] = [
     "/api/pipelines",
     () => ["/api/pipelines", "/api/pipelines?status=running"],
     list("pipelines"),
+  ),
+  ...Object.values(PIPELINES).map(
+    (body): Row => ({
+      operations: ["POST /api/pipelines/estimate"],
+      method: "POST",
+      paths: () => ["/api/pipelines/estimate"],
+      scope: "user",
+      status: 200,
+      body: () => body,
+      answer: { expected_usd: expect.any(Number), steps: expect.any(Array), currency: "USD" },
+    }),
   ),
   get("/api/pipelines/{pipeline_id}", ({ pipeline_id: id }) => [`/api/pipelines/${id}`], aPipeline),
   pipelineAction("approve", 200, ({ waiting_pipeline_id: id }) => id, {

@@ -173,7 +173,7 @@ test("another tenant's days are its own; an admin names one", async () => {
   expect(unknown).toMatchObject({ status: 404, body: { error: { code: "user_not_found" } } });
 });
 
-test("the check finds a day that is wrong, and adding up anew rights it", async () => {
+test("the check finds a day that is wrong, and recomputing repairs it", async () => {
   // The records above have no metrics that they could be computed from: it tells of these, too.
   const ofDays = async (): Promise<string[]> =>
     (await recomputeCheck(forge)).stdout.split("\n").filter((line) => line.startsWith("day "));

@@ -117,11 +117,11 @@ test("heartbeats become samples, one a minute at most", async () => {
     await own.heartbeat({ gpu: { util, mem_used: 12, mem_total: 24 } });
   }
   const { samples } = await waitFor("three heartbeats in a sample", async () => {
-    const [row] = await all<{ beats: number }>(
+    const [row] = await all<{ heartbeats: number }>(
       forge.ctx.pool,
-      "select sum(beats)::int as beats from worker_samples where worker_id = 'small-1'",
+      "select sum(heartbeats)::int as heartbeats from worker_samples where worker_id = 'small-1'",
     );
-    if (row?.beats !== 3) return undefined;
+    if (row?.heartbeats !== 3) return undefined;
     return await tenant.user.get<Samples>("/api/workers/small-1/samples?bucket_s=3600");
   });
   const rows = await all(forge.ctx.pool, "select from worker_samples where worker_id = 'small-1'");
@@ -137,16 +137,16 @@ test("heartbeats become samples, one a minute at most", async () => {
 test("a day of samples is kept, and a silent worker's are deleted", async () => {
   const { worker } = await createTenant(forge, "old");
   await worker("silent").register();
-  const sample = { worker_id: "silent", beats: 1, util: 1, mem_used: null, mem_total: null };
+  const sample = { worker_id: "silent", heartbeats: 1, util: 1, mem_used: null, mem_total: null };
   await writeSamples(forge.ctx.pool, [sample, { ...sample, worker_id: "never-registered" }]);
-  await writeSamples(forge.ctx.pool, [{ ...sample, beats: 3, util: 5 }]);
-  const kept = (): Promise<{ util: number; beats: number } | undefined> =>
+  await writeSamples(forge.ctx.pool, [{ ...sample, heartbeats: 3, util: 5 }]);
+  const kept = (): Promise<{ util: number; heartbeats: number } | undefined> =>
     maybeOne(
       forge.ctx.pool,
-      "select avg(util) as util, sum(beats)::int as beats from worker_samples where worker_id = 'silent'",
+      "select avg(util) as util, sum(heartbeats)::int as heartbeats from worker_samples where worker_id = 'silent'",
     );
   // Of one minute, unless the clock went on in between.
-  expect((await kept())?.beats).toBe(4);
+  expect((await kept())?.heartbeats).toBe(4);
   // The slot of a day ago is this minute's: it is written over.
   await execute(
     forge.ctx.pool,

@@ -12,6 +12,7 @@ const CAPS = {
   waiting_polls: 4,
   open_uploads: 2,
   keys: 40,
+  sessions: 6,
   workers: 5,
   queued_jobs: 12,
   queued_shapes: 4,

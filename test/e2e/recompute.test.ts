@@ -23,7 +23,7 @@ beforeAll(async () => {
   for (const table of TABLES) await client.query(`create table kept_${table} as table ${table}`);
 });
 
-const TABLES = ["billing_records", "billing_lines", "billing_totals"];
+const TABLES = ["billing_records", "billing_lines", "billing_totals", "billing_days"];
 
 afterEach(async () => {
   for (const table of TABLES) {
@@ -37,9 +37,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** A line that was changed is in two sums. */
+/** A line that was changed is in three sums. */
 const OF_TOTAL = /^total of acme, \d{4}-\d\d, /;
-const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}`);
+const OF_DAY = /^day \d{4}-\d\d-\d\d of acme, audit: /;
+const OF_RECORD = new RegExp(`^record ${JOB}: |${OF_TOTAL.source}|${OF_DAY.source}`);
 
 test.each([
   [
@@ -77,6 +78,8 @@ test.each([
      where job_id = '${JOB}'`,
     OF_RECORD,
   ],
+  ["a day", "update billing_days set cost_usd = cost_usd + 1 where job_type = 'audit'", OF_DAY],
+  ["a day that is lost", "delete from billing_days where job_type = 'audit'", OF_DAY],
   ["a total", "update billing_totals set cost_usd = cost_usd + 1 where value = 'audit'", OF_TOTAL],
   ["a count", "update billing_totals set records = records + 1 where value = 'all'", OF_TOTAL],
   ["a total that is lost", "delete from billing_totals where dimension = 'pipeline'", OF_TOTAL],

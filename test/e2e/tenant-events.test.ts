@@ -33,7 +33,7 @@ const jobsOf = ({ events }: EventStream): [unknown, unknown][] =>
     .filter(({ event }) => event === "job")
     .map(({ data }): [unknown, unknown] => [data.job_id, data.status]);
 
-test("changes of all jobs of the tenant, and of nobody else's, in every process", async () => {
+test("changes of all jobs of the tenant, and of no other tenant's, in every process", async () => {
   const { user, worker } = await createTenant(forge, "watched");
   const other = new ApiClient(await forge.stack.startAnotherServer(), user.key);
   const { user: stranger } = await createTenant(forge, "unwatched");
@@ -101,7 +101,7 @@ test("a resumed stream misses nothing, also what was committed late", async () =
   second.close();
 });
 
-test("a stream that stays hears of what is committed late", async () => {
+test("a stream that stays open gets what is committed late", async () => {
   const { user } = await createTenant(forge, "staying");
   const stream = await open(user);
   const large = { dataset_id: "d", model: "m", resources: { gpu: 8 } };

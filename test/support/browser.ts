@@ -43,7 +43,11 @@ const PHONE = { width: 320, height: 720 };
 const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
   noteViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(" ")));`;
 
-const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] })`;
+const runAxe = (rules: string[] | undefined): string =>
+  `axe.run(document, ${JSON.stringify({
+    resultTypes: ["violations"],
+    ...(rules ? { runOnly: { type: "rule", values: rules } } : {}),
+  })})`;
 
 const IS_TOO_WIDE = `(() => {
   const main = document.querySelector("main");
@@ -81,7 +85,7 @@ export async function visit(
 export async function signIn(page: Page, key: string): Promise<void> {
   await page.getByLabel("API key").fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
-  await page.getByRole("navigation", { name: "Pages" }).waitFor({ state: "attached" });
+  await page.locator("#main").waitFor();
 }
 
 /** Opens a path of the dashboard with a key, as one who has signed in there. */
@@ -90,16 +94,23 @@ export async function openSignedIn(page: Page, api: ApiClient, path: string): Pr
   await signIn(page, api.key);
 }
 
-/** What axe finds that is serious or worse, one line each. */
-export async function accessibilityProblems(page: Page): Promise<string[]> {
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResults>(RUN_AXE);
+/** What axe finds that is serious or worse, one line each. @param rules only these; by default all. */
+export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
+  if (!(await page.evaluate("Boolean(globalThis.axe)"))) await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>(runAxe(rules));
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, help, nodes }) =>
       nodes.map((node) => `${id}: ${help}: ${node.target.join(" ")} ${node.failureSummary ?? ""}`),
     );
 }
+
+/** Goes to another path of the dashboard as its links do, without loading the page again. */
+export const goTo = async (page: Page, path: string): Promise<void> => {
+  await page.evaluate(
+    `history.pushState({}, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`,
+  );
+};
 
 /** Whether anything but a region that scrolls by itself is wider than the window. */
 export const scrollsSideways = async (page: Page): Promise<boolean> =>

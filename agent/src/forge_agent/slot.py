@@ -6,6 +6,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 _MAX_BACKOFF_S = 30.0
 _FAULT_LOOK_S = 5.0
+_MAX_METRICS = 32
+"""More of a heartbeat the control plane does not keep."""
 
 
 class Slot:
@@ -248,8 +251,12 @@ class Slot:
                 else {"job_id": None}
             )
         described: dict[str, Any] = {"job_id": lease.job_id, "attempt": lease.attempt}
-        progress = self._runner.report.progress
-        return described if progress is None else {**described, "progress": progress}
+        report = self._runner.report
+        if report.progress is not None:
+            described["progress"] = report.progress
+        if report.metrics:
+            described["metrics"] = dict(islice(report.metrics.items(), _MAX_METRICS))
+        return described
 
     def _obey(self, command: dict[str, Any]) -> None:
         kind = command.get("type")

@@ -80,13 +80,16 @@ def train(job: Job) -> dict[str, Any]:
             "duration_sec": round(seconds, 3),
         }
 
+    def newest_loss() -> dict[str, float]:
+        return {"loss": state.curve[-1][1]} if state.curve else {}
+
     train_model(
         model,
         optimizer,
         examples,
         plan,
         state,
-        lambda now: report_progress(now.step / max(1, plan.steps), metrics()),
+        lambda now: report_progress(now.step / max(1, plan.steps), {**metrics(), **newest_loss()}),
     )
     after = held_out.measure()
     print(f"after: {after}")

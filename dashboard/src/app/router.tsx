@@ -6,8 +6,14 @@ import {
 } from "@tanstack/react-router";
 import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
 import { readBillingSearch } from "../billing/search";
+import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
 import { readKeysSearch } from "../keys/search";
+import {
+  readNewPipelineSearch,
+  readPipelineSearch,
+  readPipelinesSearch,
+} from "../pipelines/search";
 import { readSubmitSearch } from "../submit/search";
 import { readWorkersSearch } from "../workers/search";
 import { NotFound, PageFailed } from "./page-failed";
@@ -34,6 +40,44 @@ const job = createRoute({
   path: "/jobs/$jobId",
   validateSearch: readJobSearch,
   component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
+});
+
+const pipelines = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines",
+  validateSearch: readPipelinesSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipelines-page"), "PipelinesPage"),
+});
+
+const newPipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/new",
+  validateSearch: readNewPipelineSearch,
+  component: lazyRouteComponent(
+    () => import("../pipelines/new/new-pipeline-page"),
+    "NewPipelinePage",
+  ),
+});
+
+const pipeline = createRoute({
+  getParentRoute: () => root,
+  path: "/pipelines/$pipelineId",
+  validateSearch: readPipelineSearch,
+  component: lazyRouteComponent(() => import("../pipelines/pipeline-page"), "PipelinePage"),
+});
+
+const deployments = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments",
+  validateSearch: readDeploymentsSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployments-page"), "DeploymentsPage"),
+});
+
+const deployment = createRoute({
+  getParentRoute: () => root,
+  path: "/deployments/$deploymentId",
+  validateSearch: readDeploymentSearch,
+  component: lazyRouteComponent(() => import("../deployments/deployment-page"), "DeploymentPage"),
 });
 
 const workers = createRoute({
@@ -101,6 +145,11 @@ export const router = createRouter({
     addWorker,
     artifacts,
     artifact,
+    pipelines,
+    newPipeline,
+    pipeline,
+    deployments,
+    deployment,
     submit,
     billing,
     keys,

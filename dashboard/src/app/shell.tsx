@@ -59,9 +59,8 @@ export function Shell() {
             aria-keyshortcuts="Control+K Meta+K"
           >
             <Search size={14} />
-            <span className="visually-hidden">Search or paste an id</span>
-            <span aria-hidden="true">Search or paste an id</span>
-            <kbd aria-hidden="true">{IS_MAC ? "⌘K" : "Ctrl K"}</kbd>
+            <span>Search or paste an id</span>
+            <kbd aria-hidden="true" data-keys={IS_MAC ? "⌘K" : "Ctrl K"} />
           </Button>
           <FreshnessBadge />
           <TenantMenu />

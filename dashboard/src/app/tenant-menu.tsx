@@ -18,14 +18,13 @@ export function TenantMenu() {
   return (
     <Menu
       trigger={
-        <Button kind="ghost" className={styles.trigger}>
-          <span className="visually-hidden">Tenant {session.userId}</span>
-          <span className={styles.initial} aria-hidden="true">
-            {session.userId.replace(/^usr_/, "").charAt(0).toUpperCase()}
-          </span>
-          <span className={styles.name} aria-hidden="true">
-            {session.userId}
-          </span>
+        <Button kind="ghost" className={styles.trigger} aria-label={`Tenant ${session.userId}`}>
+          <span
+            className={styles.initial}
+            aria-hidden="true"
+            data-initial={session.userId.replace(/^usr_/, "").charAt(0).toUpperCase()}
+          />
+          <span className={styles.name}>{session.userId}</span>
           <ChevronDown size={14} />
         </Button>
       }

@@ -19,12 +19,21 @@ const KINDS = {
   worker: async (forge: Forge, id: string) => `${(await forge.workers.get(id)).status} worker`,
   artifact: async (forge: Forge, id: string) =>
     (await forge.artifacts.get(id)).kind.replaceAll("_", " "),
+  pipeline: async (forge: Forge, id: string) =>
+    `${(await forge.pipelines.get(id)).status.replaceAll("_", " ")} pipeline`,
+  deployment: async (forge: Forge, id: string) =>
+    `${(await forge.deployments.get(id)).status} deployment`,
 };
 type Kind = keyof typeof KINDS;
 
 /** Ids that Forge makes say what they are of; all others may be of anything that people name. */
-const kindsOf = (id: string): Kind[] =>
-  id.startsWith("job_") ? ["job"] : id.startsWith("wkr_") ? ["worker"] : ["worker", "artifact"];
+function kindsOf(id: string): Kind[] {
+  if (id.startsWith("job_")) return ["job"];
+  if (id.startsWith("wkr_")) return ["worker"];
+  if (id.startsWith("pipe_")) return ["pipeline"];
+  if (id.startsWith("dep_")) return ["deployment", "artifact"];
+  return ["worker", "artifact"];
+}
 
 /** Looks for things with this id, of every kind that has a page. */
 export function useFindId(text: string): { items: Found[]; isLooking: boolean } {
@@ -44,6 +53,8 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean } 
     job: () => navigate({ to: "/jobs/$jobId", params: { jobId: id } }),
     worker: () => navigate({ to: "/workers/$workerId", params: { workerId: id } }),
     artifact: () => navigate({ to: "/artifacts/$artifactId", params: { artifactId: id } }),
+    pipeline: () => navigate({ to: "/pipelines/$pipelineId", params: { pipelineId: id } }),
+    deployment: () => navigate({ to: "/deployments/$deploymentId", params: { deploymentId: id } }),
   };
   const items = data.map(({ kind, note }) => ({
     id: `${kind} ${id}`,

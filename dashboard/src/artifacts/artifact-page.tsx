@@ -69,6 +69,8 @@ function Loaded({ artifact }: { artifact: Artifact }) {
       params: { artifactId: artifact.artifact_id },
       search: { ...search, ...next },
       replace: true,
+      // The router would scroll the page, and the log in it, to where they were before.
+      resetScroll: false,
     });
   const tables = manifest.files.filter(({ path }) => /\.(parquet|jsonl|csv)$/.test(path));
   return (

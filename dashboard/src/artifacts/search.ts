@@ -8,7 +8,7 @@ export const KINDS = [
   "evaluation_report",
   "deployment",
 ] as const;
-export type Kind = (typeof KINDS)[number];
+type Kind = (typeof KINDS)[number];
 
 export const kindName = (kind: string): string => kind.replaceAll("_", " ");
 
@@ -21,7 +21,7 @@ export interface ArtifactsSearch {
 export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
   given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
 
-export const ARTIFACT_TABS = ["overview", "preview", "lineage", "files", "manifest"] as const;
+const ARTIFACT_TABS = ["overview", "preview", "lineage", "files", "manifest"] as const;
 export type ArtifactTab = (typeof ARTIFACT_TABS)[number];
 
 export interface ArtifactSearch {

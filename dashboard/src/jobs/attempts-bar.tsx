@@ -33,25 +33,29 @@ export function AttemptsBar({ job, attempts }: { job: JobData; attempts: readonl
               <span className={styles.about}>{aboutOf(attempt)}</span>
             </div>
             <div className={styles.track}>
-              {segmentsOf(attempt, job, nowMs).map(({ phase, fromMs, toMs }) => (
-                <span
-                  key={phase}
-                  className={cx(styles.segment, styles[phase])}
-                  style={{ left: share(fromMs - startMs), width: share(toMs - fromMs) }}
-                  title={`${phase} ${formatDuration(toMs - fromMs)}`}
-                />
-              ))}
+              {segmentsOf(attempt, job, attempt === attempts.at(-1), nowMs).map(
+                ({ phase, fromMs, toMs }) => (
+                  <span
+                    key={phase}
+                    className={cx(styles.segment, styles[phase])}
+                    style={{ left: share(fromMs - startMs), width: share(toMs - fromMs) }}
+                    title={`${phase} ${formatDuration(toMs - fromMs)}`}
+                  />
+                ),
+              )}
             </div>
             <dl className={styles.phases}>
-              {segmentsOf(attempt, job, nowMs).map(({ phase, fromMs, toMs }) => (
-                <div key={phase}>
-                  <dt>
-                    <span className={cx(styles.key, styles[phase])} aria-hidden="true" />
-                    {phase}
-                  </dt>
-                  <dd>{formatDuration(toMs - fromMs)}</dd>
-                </div>
-              ))}
+              {segmentsOf(attempt, job, attempt === attempts.at(-1), nowMs).map(
+                ({ phase, fromMs, toMs }) => (
+                  <div key={phase}>
+                    <dt>
+                      <span className={cx(styles.key, styles[phase])} aria-hidden="true" />
+                      {phase}
+                    </dt>
+                    <dd>{formatDuration(toMs - fromMs)}</dd>
+                  </div>
+                ),
+              )}
             </dl>
           </li>
         ))}
@@ -60,19 +64,20 @@ export function AttemptsBar({ job, attempts }: { job: JobData; attempts: readonl
   );
 }
 
-function segmentsOf(attempt: Attempt, job: JobData, nowMs: number): Segment[] {
+function segmentsOf(attempt: Attempt, job: JobData, isLast: boolean, nowMs: number): Segment[] {
   const at = (time: string | null): number | undefined => (time ? Date.parse(time) : undefined);
   const queued = Date.parse(attempt.queued_at);
   const assigned = at(attempt.assigned_at);
   const started = at(attempt.started_at);
   const ended = at(attempt.ended_at);
-  const isLast = attempt.attempt >= job.attempts;
+  // What was lost is not finalised: the next attempt follows.
+  const isFinal = attempt.outcome === "completed" || (isLast && job.completed_at !== null);
   const done = at(job.completed_at);
   const bounds: [Phase, number | undefined, number | undefined][] = [
     ["queued", queued, assigned ?? ended ?? nowMs],
     ["assigned", assigned, started ?? ended ?? nowMs],
     ["running", started, ended ?? nowMs],
-    ["finalising", isLast ? ended : undefined, done ?? nowMs],
+    ["finalising", isFinal ? ended : undefined, done ?? nowMs],
   ];
   return bounds.flatMap(([phase, fromMs, toMs]) =>
     fromMs === undefined || toMs === undefined || toMs <= fromMs ? [] : [{ phase, fromMs, toMs }],

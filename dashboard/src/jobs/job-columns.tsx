@@ -41,13 +41,6 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
     cell: (job) => <About job={job} />,
   },
   {
-    id: "progress",
-    title: "Progress",
-    width: "112px",
-    hideBelow: "tablet",
-    cell: (job) => <Progress job={job} />,
-  },
-  {
     id: "worker",
     title: "Worker",
     width: "132px",
@@ -79,13 +72,24 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   },
 ];
 
-/** What tells it from its neighbours: why it waits or failed, else its tags, else its first parameters. */
+/**
+ * What tells it from its neighbours: why it waits or failed, how far it is, else its tags, else its first
+ * parameters.
+ */
 function About({ job }: { job: JobData }) {
   if (job.raw_status === "failed" && job.error_code !== "cancelled") {
     return <span title={job.error ?? undefined}>{job.error}</span>;
   }
   if (job.pending_reason) {
     return <span title={job.pending_reason.message}>{job.pending_reason.message}</span>;
+  }
+  if (job.raw_status === "running" && job.progress !== null) {
+    return (
+      <span className={styles.progress}>
+        <Meter share={job.progress} label={`Progress of ${job.job_id}`} />
+        {formatPercent(job.progress)}
+      </span>
+    );
   }
   if (job.tags.length > 0) return <Tags tags={job.tags} />;
   const text = Object.values(job.payload)
@@ -95,16 +99,6 @@ function About({ job }: { job: JobData }) {
   return (
     <span className={styles.quiet} title={text}>
       {text}
-    </span>
-  );
-}
-
-function Progress({ job }: { job: JobData }) {
-  if (job.raw_status !== "running" || job.progress === null) return ABSENT;
-  return (
-    <span className={styles.progress}>
-      <Meter share={job.progress} label={`Progress of ${job.job_id}`} />
-      {formatPercent(job.progress)}
     </span>
   );
 }

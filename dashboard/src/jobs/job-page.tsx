@@ -67,6 +67,8 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       params: { jobId: job.job_id },
       search: { ...search, ...next },
       replace: true,
+      // The router would scroll the page, and the log in it, to where they were before.
+      resetScroll: false,
     });
   const explanation = explainJob(job, attempts);
   return (

@@ -18,7 +18,7 @@ export const JOB_STATUSES = [
   "completed",
   "failed",
 ] as const;
-export type RawStatus = (typeof JOB_STATUSES)[number];
+type RawStatus = (typeof JOB_STATUSES)[number];
 
 /** The filters of the job list, as they stand in its address. */
 export interface JobsSearch {
@@ -55,7 +55,7 @@ export const readJobsSearch = (search: Search): JobsSearch =>
     to: readDay(search, "to"),
   });
 
-export const JOB_TABS = ["overview", "log", "artifacts", "bill"] as const;
+const JOB_TABS = ["overview", "log", "artifacts", "bill"] as const;
 export type JobTab = (typeof JOB_TABS)[number];
 
 export interface JobSearch {

@@ -5,6 +5,7 @@ import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
 import { useWorkers } from "../workers/use-workers";
+import { Approvals } from "./approvals";
 import { Failures } from "./failures";
 import { Fleet } from "./fleet";
 import { KeyFigures } from "./key-figures";
@@ -41,6 +42,7 @@ export function OverviewPage() {
           onRetry={() => void counts.refetch()}
         />
       )}
+      <Approvals />
       <KeyFigures counts={counts.data} month={month.data} workers={workers.data} />
       {isUnused ? (
         <Empty title="No job has run yet." command={FIRST_JOB}>

@@ -17,7 +17,7 @@ export function snippetsOf(type: JobType, body: Body, origin: string): Snippet[]
 }
 
 /** In single quotes no character has a meaning for a shell, but the quote itself. */
-const shellQuoted = (text: string): string =>
+export const shellQuoted = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 function curl(type: JobType, body: Body, origin: string): string {
@@ -51,7 +51,7 @@ function python(type: JobType, body: Body, origin: string): string {
 }
 
 /** A literal of Python. JSON's texts and numbers are Python's, too. */
-function pythonValue(value: unknown): string {
+export function pythonValue(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(pythonValue).join(", ")}]`;

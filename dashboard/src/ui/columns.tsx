@@ -1,13 +1,13 @@
 import styles from "./columns.module.css";
 
-export interface ChartColumn {
+interface ChartColumn {
   /** What the column stands for, e.g. "14:00 to 14:30". */
   label: string;
   /** From the bottom up, in the order of the series. */
   values: readonly number[];
 }
 
-export interface Series {
+interface Series {
   name: string;
   /** A CSS colour. */
   color: string;

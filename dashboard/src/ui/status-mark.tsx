@@ -9,7 +9,9 @@ export type Mark =
   | "running"
   | "completed"
   | "failed"
-  | "cancelled";
+  | "cancelled"
+  | "waiting"
+  | "skipped";
 
 const RING = { cx: 7, cy: 7, r: 5.25, fill: "none", stroke: "currentColor", strokeWidth: 1.5 };
 
@@ -46,6 +48,14 @@ const SHAPES: Record<Mark, React.ReactElement> = {
       <path d="M4.200 7h5.600" {...stroke("var(--bg)")} />
     </>
   ),
+  // For a person.
+  waiting: (
+    <>
+      <circle {...RING} />
+      <path d="M5.600 5v4M8.400 5v4" {...stroke()} />
+    </>
+  ),
+  skipped: <path d="m3 11 8-8" {...stroke()} />,
 };
 
 function stroke(color = "currentColor") {

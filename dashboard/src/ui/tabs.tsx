@@ -2,7 +2,7 @@ import { Tabs as Base } from "@base-ui/react/tabs";
 import type { ReactNode } from "react";
 import styles from "./tabs.module.css";
 
-export interface Tab<T extends string> {
+interface Tab<T extends string> {
   id: T;
   title: string;
   /** Shown small beside the title. */

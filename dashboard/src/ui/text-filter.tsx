@@ -38,7 +38,12 @@ export function TextFilter({ label, value, onChange }: Props) {
       placeholder={label}
       value={text}
       onChange={({ target }) => setText(target.value)}
-      onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        // The browser would clear the text.
+        event.preventDefault();
+        event.currentTarget.blur();
+      }}
     />
   );
 }

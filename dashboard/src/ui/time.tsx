@@ -20,7 +20,7 @@ const utcFormat = new Intl.DateTimeFormat("en-GB", {
   timeZone: "UTC",
 });
 
-export function formatAge(atMs: number, nowMs: number): string {
+function formatAge(atMs: number, nowMs: number): string {
   const seconds = Math.round((nowMs - atMs) / 1000);
   const ahead = seconds < 0;
   const size = Math.abs(seconds);
@@ -35,7 +35,7 @@ export function formatAge(atMs: number, nowMs: number): string {
 }
 
 /** "4 min ago" within a day, then `21 Nov 14:03`. */
-export function formatMoment(atMs: number, nowMs: number): string {
+function formatMoment(atMs: number, nowMs: number): string {
   if (Math.abs(nowMs - atMs) < DAY_MS) return formatAge(atMs, nowMs);
   const date = new Date(atMs);
   const isThisYear = date.getFullYear() === new Date(nowMs).getFullYear();
@@ -44,7 +44,7 @@ export function formatMoment(atMs: number, nowMs: number): string {
     : yearFormat.format(date);
 }
 
-export const formatFull = (atMs: number): string =>
+const formatFull = (atMs: number): string =>
   `${fullFormat.format(atMs)} local · ${utcFormat.format(atMs)} UTC`;
 
 /** A moment; its tooltip has it in local time and in UTC. @param at ISO 8601, or ms since the epoch. */

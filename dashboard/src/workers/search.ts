@@ -1,7 +1,7 @@
 import { given, readSomeOf, readText, type Search } from "../app/search-params";
 
 export const WORKER_STATUSES = ["error", "dead", "bootstrapping", "busy", "idle"] as const;
-export type WorkerStatus = (typeof WORKER_STATUSES)[number];
+type WorkerStatus = (typeof WORKER_STATUSES)[number];
 
 export interface WorkersSearch {
   status?: WorkerStatus[];

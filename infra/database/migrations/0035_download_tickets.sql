@@ -1,5 +1,5 @@
 -- Permission to download one file for a minute, without a key: for links in a browser. Only a digest is stored.
--- Unlogged: after a crash nobody has one.
+-- Unlogged: a crash ends all of them.
 create unlogged table download_tickets (
   digest     bytea primary key check (length(digest) = 32),
   -- The key that asked: the ticket ends with it.

@@ -1,5 +1,6 @@
--- What the stream of a tenant's events tells beside changes of its jobs' status. Ids are those of job_events, so
--- that one number says where a stream stands. They are given before the commit: a lower one may appear later.
+-- Changes of pipelines, workers and deployments, for the stream of a tenant's events. Ids come from the sequence
+-- of job_events, so that one number says where a stream stands. An id is assigned before the commit: a lower one
+-- may become visible later.
 create table change_events (
   event_id   bigint primary key default nextval('job_events_event_id_seq'),
   user_id    text not null,
@@ -31,7 +32,7 @@ create trigger deployments_changed after update of status on deployments
   execute function note_change_event('deployment', 'deployment_id');
 create trigger workers_inserted after insert on workers
   for each row execute function note_change_event('worker', 'worker_id');
--- Not when one turns busy or idle: its job's event says so, and it would be two more rows for each job.
+-- Not when a worker turns busy or idle: the event of its job says so, and each job would add two rows.
 create trigger workers_changed after update of status, draining, decommissioned_at on workers
   for each row when (
     old.status is distinct from new.status

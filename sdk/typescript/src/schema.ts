@@ -482,6 +482,15 @@ export interface DeploymentManifest {
   };
 }
 
+export interface JobMetrics {
+  job_id: string;
+  attempt: number;
+  /** oldest first */
+  at: string[];
+  /** by name, a value for each of `at`; null where it was not reported */
+  series: Record<string, Array<number | null>>;
+}
+
 export interface PipelineStepSubmission {
   name: string;
   job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
@@ -620,6 +629,27 @@ export interface Choice {
   order: "highest" | "lowest" | (string & {});
   /** only steps of which this holds are chosen from */
   where?: string;
+}
+
+export interface PipelineEstimate {
+  currency: "USD";
+  expected_usd: number;
+  low_usd: number;
+  high_usd: number;
+  /** along the longest way through the steps, without waiting for workers and people; null: of some type there is no job yet to go by */
+  duration_s: number | null;
+  steps: Array<{
+    name: string;
+    job_type: "generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {});
+    expected_usd: number;
+    low_usd: number;
+    high_usd: number;
+    /** as of a job's estimate */
+    basis: "payload" | "history" | "prior" | (string & {});
+    samples: number;
+  }>;
+  rate_card: string;
+  rate_card_version: number;
 }
 
 export interface DownloadTicket {
@@ -1733,6 +1763,13 @@ export interface Operations {
       follow?: "true" | "false" | (string & {});
     };
   };
+  getJobMetrics: {
+    query: {
+      attempt?: number;
+      max_points?: number;
+    };
+    answer: JobMetrics;
+  };
   createPipeline: {
     body: {
       template: "byo-data" | "synthetic" | (string & {});
@@ -1790,6 +1827,49 @@ export interface Operations {
       has_more: boolean;
       next_cursor: string | null;
     };
+  };
+  estimatePipeline: {
+    body: {
+      template: "byo-data" | "synthetic" | (string & {});
+      /** by step, what its submission would carry and no earlier step makes */
+      params?: Record<string, Record<string, unknown>>;
+      skip?: Array<"generate" | "audit" | "distill" | "train" | "evaluate" | "deploy" | (string & {})>;
+      /** a training for each, with these fields over those of params.train; the best goes on */
+      sweep?: Array<Record<string, unknown>>;
+      /** what a sweep's best has most of */
+      best_by?: string;
+      name?: string;
+      /** what must hold to go on */
+      gates?: Array<{
+        step: string;
+        /** e.g. scores.overall >= 0.7 */
+        condition: string;
+      }>;
+      /** steps that wait for somebody's approval before they begin */
+      approvals?: string[];
+      /** most that its jobs may cost */
+      budget_usd?: number;
+      /** take an earlier artifact where a step would make the same from the same */
+      reuse?: boolean;
+      tags?: string[];
+    } | {
+      steps: PipelineStepSubmission[];
+      name?: string;
+      /** what must hold to go on */
+      gates?: Array<{
+        step: string;
+        /** e.g. scores.overall >= 0.7 */
+        condition: string;
+      }>;
+      /** steps that wait for somebody's approval before they begin */
+      approvals?: string[];
+      /** most that its jobs may cost */
+      budget_usd?: number;
+      /** take an earlier artifact where a step would make the same from the same */
+      reuse?: boolean;
+      tags?: string[];
+    };
+    answer: PipelineEstimate;
   };
   setPipelineBudget: {
     body: {
@@ -2585,6 +2665,8 @@ export interface Operations {
       job_id?: string | null;
       attempt?: number | null;
       progress?: number | null;
+      /** numbers that its job reported, by name */
+      metrics?: unknown;
       /** what it serves */
       deployments?: string[];
       /** of those, what does not answer right now */

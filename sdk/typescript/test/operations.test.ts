@@ -102,10 +102,12 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   listJobArtifacts: (c) => c.getArtifacts("j"),
   cancelJob: (c) => c.jobs.cancel("j"),
   getJobLog: (c) => c.jobs.logs("j", { attempt: 1, tailBytes: 9 }),
+  getJobMetrics: (c) => c.jobs.metrics("j", { attempt: 1, max_points: 9 }),
   streamJobEvents: (c) => c.jobs.events("j"),
   streamEvents: (c) => c.events(),
   createPipeline: (c) =>
     c.pipelines.run("synthetic", { train: { model: "m" } }, { name: "n", approvals: ["deploy"] }),
+  estimatePipeline: (c) => c.pipelines.estimate({ template: "synthetic", params: {} }),
   listPipelines: (c) => c.pipelines.list({ status: "running", tag: "x", q: "n", user_id: "u" }),
   setPipelineBudget: (c) => c.pipelines.setBudget("p", 9, { warning_usd: 8 }),
   getPipeline: (c) => c.pipelines.get("p"),

@@ -67,7 +67,10 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           onChange={({ target }) => onChange({ q: target.value })}
           onKeyDown={(event) => {
             if (event.key === "Enter") step(event.shiftKey ? -1 : 1);
-            if (event.key === "Escape") event.currentTarget.blur();
+            if (event.key !== "Escape") return;
+            // The browser would clear the text.
+            event.preventDefault();
+            event.currentTarget.blur();
           }}
         />
         {query !== "" && (
@@ -85,7 +88,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
               <ArrowDown size={14} />
             </IconButton>
             <Checkbox
-              label="Matches only"
+              label="Only matches"
               checked={showsMatchesOnly}
               onChange={({ target }) => setMatchesOnly(target.checked)}
             />
@@ -116,14 +119,14 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
             {isFollowing ? "Following" : "Follow"}
           </Button>
         )}
-        <Button
+        <IconButton
           size="small"
-          icon={<Download size={13} />}
+          label="Download the log"
           disabled={state.isTail || state.lines === 0}
           onClick={download}
         >
-          Download
-        </Button>
+          <Download size={14} />
+        </IconButton>
       </div>
       {state.error && <Notice tone="warn">{`${state.error}. It is tried again by itself.`}</Notice>}
       {state.lines === 0 ? (

@@ -14,10 +14,23 @@ page.onmessage = ({ data: { id, names, edges, direction, size } }) => {
   for (const name of names) graph.setNode(name, { ...size });
   for (const [from, to] of edges) graph.setEdge(from, to);
   layout(graph);
-  const positions = names.map((name) => {
-    const { x, y } = graph.node(name) as { x: number; y: number };
-    return { x: x - size.width / 2, y: y - size.height / 2 };
-  });
   const { width = 0, height = 0 } = graph.graph() as { width?: number; height?: number };
+  const isAcross = direction === "LR";
+  const nodes = names.map((name) => graph.node(name) as { x: number; y: number });
+  const isReversed = readsBackwards(nodes, isAcross);
+  const positions = nodes.map(({ x, y }) => ({
+    x: (isReversed && !isAcross ? width - x : x) - size.width / 2,
+    y: (isReversed && isAcross ? height - y : y) - size.height / 2,
+  }));
   page.postMessage({ id, layout: { positions, width, height } });
 };
+
+/** Whether the last one of the nodes side by side comes first: dagre minds crossings, not their order. */
+function readsBackwards(nodes: readonly { x: number; y: number }[], isAcross: boolean): boolean {
+  const [first] = nodes;
+  if (!first) return false;
+  const rank = isAcross ? "x" : "y";
+  const place = isAcross ? "y" : "x";
+  const last = nodes.filter((node) => node[rank] === first[rank]).at(-1);
+  return last !== undefined && last[place] < first[place];
+}

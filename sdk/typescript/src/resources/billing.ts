@@ -22,7 +22,7 @@ export interface RecordFilters extends ListOptions, OfUser {
   /** Of all months, unless given. */
   period?: string | undefined;
   job_type?: BillingRecord["job_type"] | readonly BillingRecord["job_type"][] | undefined;
-  /** `time`: newest first; `cost`: dearest first. */
+  /** `time`: newest first; `cost`: most expensive first. */
   sort?: "time" | "cost" | undefined;
 }
 
@@ -48,7 +48,7 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/daily", { period, user_id }), options);
   }
 
-  /** The bills of jobs, newest or dearest first; `limit` is how many in all. */
+  /** The bills of jobs, newest or most expensive first; `limit` is how many in all. */
   records(filters: RecordFilters = {}, options?: RequestOptions): Listing<BillingRecord> {
     return this.listing({ path: "/api/billing/records", name: "records", query: filters, options });
   }

@@ -17,7 +17,14 @@ import { type LogPart, type LogRange, readLogRange } from "../log-range.ts";
 import type { CreateOptions, Moment, RequestOptions, TimeSpan } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Artifact, Attempt, Job as JobAnswer, JobCounts, JobThroughput } from "../schema.ts";
+import type {
+  Artifact,
+  Attempt,
+  Job as JobAnswer,
+  JobCounts,
+  JobMetrics,
+  JobThroughput,
+} from "../schema.ts";
 import { listen, Watch } from "../waiting.ts";
 import { Resource } from "./resource.ts";
 
@@ -171,6 +178,15 @@ export class Jobs extends Resource implements JobActions {
     options: LogOptions = {},
   ): Promise<string> | AsyncGenerator<string, void, undefined> {
     return options.follow ? this.#lines(job, options) : this.#log(job, options);
+  }
+
+  /** What it reported over time: its progress, and the numbers of its `::forge` lines. */
+  async metrics(
+    job: JobRef,
+    query: { attempt?: number | undefined; max_points?: number | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<JobMetrics> {
+    return await this.transport.json(get(path`/api/jobs/${idOf(job)}/metrics`, query), options);
   }
 
   /**

@@ -5,7 +5,7 @@ import type { Listing, ListOptions } from "../listing.ts";
 import type { CreateOptions, RequestOptions } from "../options.ts";
 import { pause } from "../pause.ts";
 import { create, get, path, post } from "../request.ts";
-import type { Operations, Pipeline } from "../schema.ts";
+import type { Operations, Pipeline, PipelineEstimate } from "../schema.ts";
 import { Resource } from "./resource.ts";
 
 /** A whole pipeline: by a `template` and `params` by step, or by `steps` of one's own. */
@@ -55,6 +55,14 @@ export class Pipelines extends Resource {
   /** Pipelines, newest first; `limit` is how many in all. */
   list(filters: PipelineFilters = {}, options?: RequestOptions): Listing<Pipeline> {
     return this.listing({ path: "/api/pipelines", name: "pipelines", query: filters, options });
+  }
+
+  /** What a pipeline would cost and take, by the body that `create` takes. Nothing is submitted. */
+  async estimate(
+    submission: PipelineSubmission,
+    options?: RequestOptions,
+  ): Promise<PipelineEstimate> {
+    return await this.transport.json(post("/api/pipelines/estimate", submission), options);
   }
 
   /** The pipeline as it is now. */

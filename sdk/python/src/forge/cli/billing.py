@@ -70,7 +70,7 @@ def records(
             "--type", metavar="NAME", help="train, audit …; repeatable.", autocompletion=job_types
         ),
     ] = None,
-    by_cost: Annotated[bool, typer.Option(help="Dearest first.")] = False,
+    by_cost: Annotated[bool, typer.Option(help="Most expensive first.")] = False,
     limit: Limit = 20,
     as_json: AsJson = False,
 ) -> None:

@@ -56,6 +56,7 @@ from .jobs import (
     BaseJob,
     JobCounts,
     JobEvent,
+    JobMetrics,
     JobStatus,
     JobThroughput,
     JobWarning,
@@ -64,7 +65,14 @@ from .jobs import (
     ThroughputBucket,
 )
 from .lineage import Lineage, LineageEdge, LineageNode
-from .pipelines import Approval, Gate, Pipeline, PipelineStep
+from .pipelines import (
+    Approval,
+    Gate,
+    Pipeline,
+    PipelineEstimate,
+    PipelineStep,
+    StepEstimate,
+)
 
 __all__ = [
     "MANIFEST_FILE",
@@ -98,6 +106,7 @@ __all__ = [
     "Identity",
     "JobCounts",
     "JobEvent",
+    "JobMetrics",
     "JobStatus",
     "JobThroughput",
     "JobWarning",
@@ -110,6 +119,7 @@ __all__ = [
     "NewUser",
     "PendingReason",
     "Pipeline",
+    "PipelineEstimate",
     "PipelineStep",
     "RateCard",
     "RateCardAssignment",
@@ -119,6 +129,7 @@ __all__ = [
     "RetentionRule",
     "RetentionRules",
     "RevokedApiKey",
+    "StepEstimate",
     "StorageUsage",
     "TablePreview",
     "TenantEvent",

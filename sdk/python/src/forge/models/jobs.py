@@ -186,6 +186,18 @@ class JobCounts(Model):
     ended_after: datetime | None = None
 
 
+class JobMetrics(Model):
+    """What a job reported over time."""
+
+    shown: ClassVar[tuple[str, ...]] = ("job_id", "attempt")
+
+    job_id: str
+    attempt: int = 1
+    at: list[datetime] = Field(default_factory=list)
+    series: dict[str, list[float | None]] = Field(default_factory=dict)
+    """By name, a value for each of `at`; None where it was not reported."""
+
+
 class ThroughputBucket(Model):
     """What happened to jobs in a step of time, and how many waited and ran at its end."""
 

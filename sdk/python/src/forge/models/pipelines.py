@@ -121,3 +121,31 @@ class Pipeline(Model):
         head = "".join(f"<th>{name}</th>" for name in ("step", "status", "job", "USD", "error"))
         title = f"Pipeline {self.pipeline_id}: {self.status}, {self.cost_usd:g} USD"
         return f"<table><caption>{escape(title)}</caption><tr>{head}</tr>{rows}</table>"
+
+
+class StepEstimate(Model):
+    """What a step would cost."""
+
+    name: str
+    job_type: str
+    expected_usd: float = 0.0
+    low_usd: float = 0.0
+    high_usd: float = 0.0
+    basis: str | None = None
+    samples: int = 0
+
+
+class PipelineEstimate(Model):
+    """What a pipeline would cost, and how long it would take."""
+
+    shown: ClassVar[tuple[str, ...]] = ("expected_usd", "low_usd", "high_usd", "duration_s")
+
+    expected_usd: float
+    low_usd: float = 0.0
+    high_usd: float = 0.0
+    duration_s: float | None = None
+    """Without waiting for workers and people; None where some type has no job to go by."""
+    currency: str = "USD"
+    steps: list[StepEstimate] = Field(default_factory=list)
+    rate_card: str | None = None
+    rate_card_version: int | None = None

@@ -53,7 +53,7 @@ class Billing(Resource[M]):
     ) -> PageRequest[BillingRecord]:
         """The bills of jobs; `limit` is how many in all.
 
-        Newest first, or with `sort="cost"` dearest first; of all months, or of one `period`.
+        Newest first, or with `sort="cost"` most expensive first; of all months, or of one `period`.
         """
         read = BillingRecord.model_validate
         query = {"period": period, "job_type": job_type, "sort": sort, "user_id": user_id}

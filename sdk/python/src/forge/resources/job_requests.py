@@ -11,7 +11,7 @@ from ..errors import ForgeError, JobFailedError
 from ..following import Following
 from ..listing import PageRequest
 from ..log_range import BEYOND, LogRange
-from ..models import Artifact, Attempt, BaseJob, JobCounts, JobThroughput
+from ..models import Artifact, Attempt, BaseJob, JobCounts, JobMetrics, JobThroughput
 from ..operation import M, Resource, listing, operation
 from ..request import Request, Settled, create, get, path_of, post
 
@@ -183,6 +183,15 @@ class JobsOperations(Resource[M], Generic[M, J]):
         path = path_of("/api/jobs/{}/logs", id_of(job_id))
         query = {"attempt": attempt}
         return Request("GET", path, str, query, headers=headers, is_text=True)
+
+    @operation
+    def metrics(
+        self, job_id: JobRef, *, attempt: int | None = None, max_points: int | None = None
+    ) -> Request[JobMetrics]:
+        """What it reported over time: its progress, and the numbers of its `::forge` lines."""
+        path = path_of("/api/jobs/{}/metrics", id_of(job_id))
+        query = {"attempt": attempt, "max_points": max_points}
+        return get(path, JobMetrics.model_validate, **query)
 
     @operation
     def log_range(

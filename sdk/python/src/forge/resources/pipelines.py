@@ -10,7 +10,7 @@ from ..async_transport import AsyncTransport
 from ..errors import ForgeError, PipelineFailedError
 from ..following import OUTAGE_S
 from ..listing import PageRequest
-from ..models import Pipeline
+from ..models import Pipeline, PipelineEstimate
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import Request, Settled, create, get, path_of, post, without_none
 from ..retries import Deadline
@@ -87,6 +87,12 @@ class PipelinesOperations(Resource[M]):
         query = {"status": status, "tag": tag, "q": q, "user_id": user_id}
         read = Pipeline.model_validate
         return PageRequest("/api/pipelines", "pipelines", read, query, limit, page_size)
+
+    @operation
+    def estimate(self, body: Mapping[str, Any]) -> Request[PipelineEstimate]:
+        """What a pipeline would cost and take, by the body that `submit` takes."""
+        parse = PipelineEstimate.model_validate
+        return Request("POST", "/api/pipelines/estimate", parse, body=body)
 
     @operation
     def get(self, pipeline_id: str) -> Request[Pipeline]:

@@ -1,0 +1,12 @@
+/** Of one report. */
+const MAX_METRICS = 32;
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.:/-]{0,63}$/;
+
+/** The numbers of a worker's report by names that can be shown; anything else is dropped, as it is from usage. */
+export function reportedMetrics(given: unknown): Record<string, number> {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
+  const numbers = Object.entries(given).filter(
+    (entry): entry is [string, number] => NAME.test(entry[0]) && Number.isFinite(entry[1]),
+  );
+  return Object.fromEntries(numbers.slice(0, MAX_METRICS));
+}

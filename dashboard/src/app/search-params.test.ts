@@ -1,0 +1,14 @@
+import { readJobsSearch } from "../jobs/search";
+import { parseSearch, stringifySearch } from "./search-params";
+
+test("addresses are short, and lead back to the same filters", () => {
+  const search = { status: ["running", "failed"], q: "a&b=c", from: "2026-11-01" };
+  const address = stringifySearch(search);
+  expect(address).toBe("?status=running&status=failed&q=a%26b%3Dc&from=2026-11-01");
+  expect(readJobsSearch(parseSearch(address))).toEqual(search);
+});
+
+test("what a page does not know is left out", () => {
+  const search = parseSearch("?status=sleeping&status=failed&from=yesterday&other=1&q=");
+  expect(readJobsSearch(search)).toEqual({ status: ["failed"] });
+});

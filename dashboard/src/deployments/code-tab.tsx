@@ -1,0 +1,32 @@
+import { Snippet } from "../ui/copy";
+import { Section } from "../ui/page";
+import styles from "./code-tab.module.css";
+
+const curl = (address: string): string => `curl -N ${address}/chat/completions \\
+  -H "X-Service-Api-Key: $SERVICE_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{"messages": [{"role": "user", "content": "What is 2 + 2?"}], "stream": true}'`;
+
+const python = (address: string): string => `import os
+
+from openai import OpenAI
+
+client = OpenAI(base_url="${address}", api_key=os.environ["SERVICE_API_KEY"])
+answer = client.chat.completions.create(
+    model="any", messages=[{"role": "user", "content": "What is 2 + 2?"}]
+)
+print(answer.choices[0].message.content)`;
+
+/** The stable address in use. The key is a variable: it is never in a text that people share. */
+export function CodeTab({ address }: { address: string }) {
+  return (
+    <div className={styles.parts}>
+      <Section title="curl">
+        <Snippet code={curl(address)} label="Copy the command" />
+      </Section>
+      <Section title="Python, with OpenAI's client">
+        <Snippet code={python(address)} label="Copy the code" />
+      </Section>
+    </div>
+  );
+}

@@ -1,0 +1,128 @@
+import type { DeploymentDetail } from "@forge/sdk";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { CircleCheck } from "lucide-react";
+import { isNotFound } from "../api/errors";
+import { CopyButton, Id } from "../ui/copy";
+import { Empty } from "../ui/empty";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { Page } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { StatusMark } from "../ui/status-mark";
+import { Tabs } from "../ui/tabs";
+import { CodeTab } from "./code-tab";
+import { DeploymentActions } from "./deployment-actions";
+import { DeploymentBill } from "./deployment-bill";
+import { DeploymentFacts } from "./deployment-facts";
+import { DeploymentFigures } from "./deployment-figures";
+import styles from "./deployment-page.module.css";
+import { deploymentMark, deploymentStateName } from "./deployment-state";
+import { explainDeployment } from "./explain-deployment";
+import type { DeploymentTab } from "./search";
+import { Servers } from "./servers";
+import { TryIt } from "./try-it";
+import { useDeployment } from "./use-deployment";
+
+const route = getRouteApi("/deployments/$deploymentId");
+
+export function DeploymentPage() {
+  const { deploymentId } = route.useParams();
+  const { data, error, refetch } = useDeployment(deploymentId);
+  if (data) return <Loaded deployment={data} error={error} onRetry={() => void refetch()} />;
+  return (
+    <Page
+      title="Deployment"
+      above={<Link to="/deployments">Deployments</Link>}
+      heading={<Id id={deploymentId} />}
+    >
+      {isNotFound(error) ? (
+        <Empty title="There is no deployment with this id, or it is another tenant's." />
+      ) : error ? (
+        <ErrorBanner
+          what="The deployment could not be loaded"
+          error={error}
+          onRetry={() => void refetch()}
+        />
+      ) : (
+        <SkeletonLines count={8} />
+      )}
+    </Page>
+  );
+}
+
+/** Where it answers: the API gives a path on this server, or a whole address. */
+const addressOf = ({ url }: DeploymentDetail): string => new URL(url, location.origin).href;
+
+function Loaded({
+  deployment,
+  error,
+  onRetry,
+}: {
+  deployment: DeploymentDetail;
+  error: unknown;
+  onRetry: () => void;
+}) {
+  const { tab } = route.useSearch();
+  const navigate = useNavigate();
+  const { deployment_id: id, placements } = deployment;
+  const state = deploymentStateName(deployment);
+  const explanation = explainDeployment(deployment);
+  const address = addressOf(deployment);
+  return (
+    <Page
+      title={`Deployment ${state.toLowerCase()}`}
+      above={<Link to="/deployments">Deployments</Link>}
+      heading={
+        <>
+          <StatusMark mark={deploymentMark(deployment)} label={state} />
+          <span className={styles.id}>
+            <Id id={id} />
+          </span>
+        </>
+      }
+      actions={<DeploymentActions deployment={deployment} />}
+    >
+      {error !== null && (
+        <ErrorBanner what="The deployment could not be updated" error={error} onRetry={onRetry} />
+      )}
+      <Notice
+        tone={explanation.tone}
+        icon={explanation.tone === "ok" ? <CircleCheck size={15} /> : undefined}
+      >
+        <strong>{explanation.why}</strong> <span className={styles.quiet}>{explanation.next}</span>
+      </Notice>
+      <p className={styles.address}>
+        <span className={styles.quiet}>Address</span>
+        <code>{address}</code>
+        <CopyButton text={address} label="Copy the address" />
+      </p>
+      <DeploymentFigures deployment={deployment} />
+      <div className={styles.columns}>
+        <Tabs<DeploymentTab>
+          value={tab ?? "try"}
+          onChange={(next) =>
+            navigate({
+              to: "/deployments/$deploymentId",
+              params: { deploymentId: id },
+              search: { tab: next },
+              replace: true,
+            })
+          }
+          tabs={[
+            { id: "try", title: "Try it", content: <TryIt deployment={deployment} /> },
+            { id: "code", title: "Code", content: <CodeTab address={address} /> },
+            {
+              id: "servers",
+              title: "Servers",
+              count: placements.length,
+              content: <Servers deployment={deployment} />,
+            },
+            { id: "bill", title: "Bill", content: <DeploymentBill deployment={deployment} /> },
+          ]}
+        />
+        <aside className={styles.facts} aria-label="Facts about the deployment">
+          <DeploymentFacts deployment={deployment} />
+        </aside>
+      </div>
+    </Page>
+  );
+}

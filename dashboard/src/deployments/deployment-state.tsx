@@ -1,0 +1,51 @@
+import type { Deployment } from "@forge/sdk";
+import { type Mark, Status } from "../ui/status-mark";
+
+type State = "serving" | "degraded" | "starting" | "down" | "stopping" | "stopped";
+
+const STATES: Record<State, { mark: Mark; name: string }> = {
+  serving: { mark: "completed", name: "Serving" },
+  degraded: { mark: "assigned", name: "Degraded" },
+  starting: { mark: "provisioning", name: "Starting" },
+  down: { mark: "failed", name: "Not serving" },
+  stopping: { mark: "running", name: "Stopping" },
+  stopped: { mark: "cancelled", name: "Stopped" },
+};
+
+type Stated = Pick<Deployment, "status" | "replicas" | "scaling" | "trouble">;
+
+export const healthyServers = ({ replicas }: Pick<Deployment, "replicas">): number =>
+  replicas.filter(({ state, healthy }) => state === "serving" && healthy).length;
+
+/** Its status, and of an active one how many of its servers answer. */
+export function deploymentState(deployment: Stated): State {
+  if (deployment.status === "stopping") return "stopping";
+  if (deployment.status === "stopped") return "stopped";
+  const healthy = healthyServers(deployment);
+  if (healthy >= deployment.scaling.min_replicas) return "serving";
+  if (healthy > 0) return "degraded";
+  return deployment.trouble === null ? "starting" : "down";
+}
+
+export const deploymentMark = (deployment: Stated): Mark =>
+  STATES[deploymentState(deployment)].mark;
+export const deploymentStateName = (deployment: Stated): string =>
+  STATES[deploymentState(deployment)].name;
+
+export const DeploymentState = ({ deployment }: { deployment: Stated }) => (
+  <Status mark={deploymentMark(deployment)} text={deploymentStateName(deployment)} />
+);
+
+const HOUR_MS = 3_600_000;
+/** Before that, the few digits of its cost say little about its rate. */
+const MIN_LIVED_MS = 120_000;
+
+/** What an hour of it costs: a deployment is billed by the time that it lives, not by its servers. */
+export function hourlyUsd(
+  { status, created_at, stop_requested_at, cost_usd }: Deployment,
+  nowMs: number,
+): number | null {
+  if (status !== "active" || stop_requested_at !== null) return null;
+  const livedMs = nowMs - Date.parse(created_at);
+  return livedMs < MIN_LIVED_MS ? null : (cost_usd / livedMs) * HOUR_MS;
+}

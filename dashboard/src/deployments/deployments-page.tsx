@@ -1,0 +1,80 @@
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { useList } from "../api/use-list";
+import { given } from "../app/search-params";
+import { ChoiceFilter } from "../ui/choice-filter";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { LoadMore } from "../ui/load-more";
+import { Page } from "../ui/page";
+import { Table } from "../ui/table";
+import { Toolbar } from "../ui/toolbar";
+import { DEPLOYMENT_COLUMNS } from "./deployment-columns";
+import { DEPLOYMENT_STATUSES } from "./search";
+
+const route = getRouteApi("/deployments");
+const FIRST_DEPLOYMENT = "forge jobs submit deploy --checkpoint ckpt_… --wait";
+
+export function DeploymentsPage() {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const list = useList(["deployments", "list", search], (forge, pageSize) =>
+    forge.deployments.list({ ...search, pageSize }),
+  );
+  const isFiltered = Object.keys(search).length > 0;
+  return (
+    <Page title="Deployments">
+      {(isFiltered || (list.items?.length ?? 0) > 0) && (
+        <Toolbar>
+          <ChoiceFilter
+            title="Status"
+            chosen={search.status ?? []}
+            options={DEPLOYMENT_STATUSES}
+            onChange={(status) =>
+              navigate({ to: "/deployments", search: given({ status }), replace: true })
+            }
+            show={(status) => status}
+          />
+        </Toolbar>
+      )}
+      {list.error !== null && (
+        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
+      )}
+      {(list.items !== undefined || list.error === null) && (
+        <Table
+          label="Deployments"
+          columns={DEPLOYMENT_COLUMNS}
+          rows={list.items}
+          rowId={({ deployment_id }) => deployment_id}
+          onOpen={({ deployment_id }) =>
+            navigate({
+              to: "/deployments/$deploymentId",
+              params: { deploymentId: deployment_id },
+            })
+          }
+          empty={isFiltered ? <NothingMatches /> : <NoDeployments />}
+        />
+      )}
+      <LoadMore list={list} what="older deployments" />
+    </Page>
+  );
+}
+
+const NothingMatches = () => (
+  <Empty
+    title="No deployment matches these filters."
+    action={
+      <Link to="/deployments" search={{}}>
+        Clear all filters
+      </Link>
+    }
+  />
+);
+
+const NoDeployments = () => (
+  <Empty
+    title="Models that you deploy appear here, each with an address that stays."
+    command={FIRST_DEPLOYMENT}
+  >
+    Deploy a checkpoint that one of your training jobs made, or let a pipeline do it:
+  </Empty>
+);

@@ -1,0 +1,79 @@
+import fc from "fast-check";
+import { LineIndex } from "./line-index";
+import { searchLines } from "./search-lines";
+
+const encoder = new TextEncoder();
+
+function indexOf(text: string, cutAt: number[] = []): LineIndex {
+  const index = new LineIndex(0);
+  const bytes = encoder.encode(text);
+  const cuts = [...cutAt.map((cut) => cut % (bytes.length + 1)), bytes.length].sort(
+    (a, b) => a - b,
+  );
+  let from = 0;
+  for (const to of cuts) {
+    index.append(bytes.subarray(from, to));
+    from = to;
+  }
+  return index;
+}
+
+/** The lines as an editor shows them: what ends with a newline has no empty line after it. */
+function linesOf(text: string): string[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
+}
+
+const logs = fc
+  .array(fc.constantFrom("a", "Ab", "é", "\n", "\n\n", "🙂", "abc def", " "), { maxLength: 40 })
+  .map((parts) => parts.join(""));
+
+test("lines are those of the text, in whatever pieces it arrives", () => {
+  fc.assert(
+    fc.property(logs, fc.array(fc.nat(), { maxLength: 5 }), (text, cuts) => {
+      const index = indexOf(text, cuts);
+      const lines = linesOf(text);
+      expect(index.lines).toBe(lines.length);
+      expect(lines.map((_, at) => index.line(at))).toEqual(lines);
+    }),
+  );
+});
+
+test("a search finds each line that contains the text, once", () => {
+  fc.assert(
+    fc.property(logs, fc.constantFrom("a", "B", "é", "ab", "f"), (text, needle) => {
+      const expected = linesOf(text).flatMap((line, at) =>
+        line.toLowerCase().includes(needle.toLowerCase()) ? [at] : [],
+      );
+      const index = indexOf(text);
+      expect([...searchLines(index, needle).lines]).toEqual(expected);
+      expect([...searchLines(index, `/${needle}/i`).lines]).toEqual(expected);
+    }),
+  );
+});
+
+test("an expression sees lines without their ends", () => {
+  const index = indexOf("one\n\ntwo\n");
+  expect([...searchLines(index, "/^$/").lines]).toEqual([1]);
+  expect([...searchLines(index, "/e$/").lines]).toEqual([0]);
+});
+
+test("an expression that is none is an answer, not a failure", () => {
+  expect(searchLines(indexOf("a"), "/(/")).toMatchObject({ error: expect.stringContaining("(") });
+});
+
+test("64 MiB are indexed and searched in seconds", () => {
+  const line =
+    "2026-11-24 12:00:00 INFO step 12345 loss 0.123456 tokens/s 12345 and some more text\n";
+  const piece = encoder.encode(line.repeat(Math.ceil(1_048_576 / line.length)));
+  const index = new LineIndex(64 * piece.length);
+  const before = performance.now();
+  for (let n = 0; n < 64; n++) index.append(piece);
+  const indexed = performance.now();
+  expect(searchLines(index, "nothing of this").lines).toHaveLength(0);
+  const searched = performance.now();
+  // It takes a tenth of that alone; other tests run meanwhile.
+  expect(indexed - before).toBeLessThan(5_000);
+  expect(searched - indexed).toBeLessThan(5_000);
+});

@@ -1,0 +1,38 @@
+import type { PipelineStep } from "@forge/sdk";
+import { Status } from "../ui/status-mark";
+import { Time } from "../ui/time";
+import styles from "./verdict.module.css";
+
+type Approval = NonNullable<PipelineStep["approval"]>;
+
+/** Whether someone has approved the step, who, when, and why. */
+export function ApprovalView({ step, approval }: { step: PipelineStep; approval: Approval }) {
+  const { approved, by, at, note } = approval;
+  return (
+    <div className={styles.verdict}>
+      <div className={styles.head}>
+        {approved === null ? (
+          <Status
+            mark={step.status === "waiting_approval" ? "waiting" : "pending"}
+            text={
+              step.status === "waiting_approval"
+                ? "Waits for your approval"
+                : "Will wait for an approval"
+            }
+          />
+        ) : (
+          <Status
+            mark={approved ? "completed" : "failed"}
+            text={approved ? "Approved" : "Rejected"}
+          />
+        )}
+        {approved !== null && (
+          <span className={styles.quiet}>
+            by {by ?? "someone"}, <Time at={at} />
+          </span>
+        )}
+      </div>
+      {note && <p className={styles.note}>“{note}”</p>}
+    </div>
+  );
+}

@@ -1,0 +1,69 @@
+import type { PipelineStep } from "@forge/sdk";
+
+/** When a step ran, or is expected to. */
+export interface StepSpan {
+  step: PipelineStep;
+  startMs: number;
+  endMs: number;
+  /** It has not begun: both times are a forecast. */
+  isForecast: boolean;
+  /** No job of its type has completed yet, so nothing is known of how long it will take. */
+  isUnknown: boolean;
+}
+
+const WILL_RUN: readonly string[] = ["pending", "waiting_approval"];
+
+/**
+ * Spans of all steps that ran, run, or will run: from their times, else from what their type took lately.
+ *
+ * @param steps each after what it needs.
+ */
+export function spansOf(steps: readonly PipelineStep[], nowMs: number): StepSpan[] {
+  const spans = new Map<string, StepSpan>();
+  for (const step of steps) {
+    const span = spanOf(step, spans, nowMs);
+    if (span) spans.set(step.name, span);
+  }
+  return [...spans.values()];
+}
+
+function spanOf(
+  step: PipelineStep,
+  before: ReadonlyMap<string, StepSpan>,
+  nowMs: number,
+): StepSpan | undefined {
+  const expectedMs = (step.expected_duration_s ?? 0) * 1000;
+  const isUnknown = step.expected_duration_s == null;
+  if (step.started_at) {
+    const startMs = Date.parse(step.started_at);
+    if (step.completed_at) {
+      const endMs = Date.parse(step.completed_at);
+      return { step, startMs, endMs, isForecast: false, isUnknown: false };
+    }
+    const endMs = Math.max(nowMs, startMs + expectedMs);
+    return { step, startMs, endMs, isForecast: false, isUnknown };
+  }
+  if (!WILL_RUN.includes(step.status)) return undefined;
+  const ends = step.needs.map((name) => before.get(name)?.endMs ?? 0);
+  const startMs = Math.max(nowMs, ...ends);
+  return { step, startMs, endMs: startMs + expectedMs, isForecast: true, isUnknown };
+}
+
+/** The chain of steps that decides when the pipeline ends: shortening any other one gains nothing. */
+export function criticalPath(spans: readonly StepSpan[]): ReadonlySet<string> {
+  const byName = new Map(spans.map((span) => [span.step.name, span]));
+  const path = new Set<string>();
+  let at = latest(spans);
+  while (at && !path.has(at.step.name)) {
+    path.add(at.step.name);
+    at = latest(at.step.needs.flatMap((name) => byName.get(name) ?? []));
+  }
+  return path;
+}
+
+/** Of those that end at once the last one, which may need the others. */
+const latest = (spans: readonly StepSpan[]): StepSpan | undefined =>
+  spans.reduce<StepSpan | undefined>(
+    (last, span) => (last && last.endMs > span.endMs ? last : span),
+    undefined,
+  );

@@ -1,0 +1,102 @@
+import "@xyflow/react/dist/base.css";
+import { Controls, type Edge, ReactFlow } from "@xyflow/react";
+import { useMemo } from "react";
+import type { Layout } from "../../ui/graph/layout";
+import { useIsNarrow } from "../../ui/graph/use-is-narrow";
+import { useLayout } from "../../ui/graph/use-layout";
+import { SkeletonLines } from "../../ui/skeleton";
+import { criticalPath, spansOf } from "../critical-path";
+import type { PipelineViewProps } from "../pipeline-view";
+import styles from "./graph-view.module.css";
+import { linksOf } from "./links-of";
+import { StepNode, type StepNodeType } from "./step-node";
+
+const NODE_TYPES = { step: StepNode };
+/** As step-node.module.css has it. */
+const SIZE = { width: 184, height: 62 };
+const MIN_HEIGHT = 120;
+const MAX_HEIGHT = 520;
+/** Of a graph in a narrow window, which is read from top to bottom. */
+const MAX_HEIGHT_NARROW = 640;
+const PADDING = 24;
+/** Smaller, a finger moves and spreads the graph instead of scrolling the page. */
+const READABLE_ZOOM = 0.6;
+/** Of the page, at both sides of the graph in a narrow window. */
+const MARGINS_NARROW = 26;
+
+/** The steps and what they need of each other. A step is chosen by a click or by Enter. */
+export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
+  const isNarrow = useIsNarrow();
+  const direction = isNarrow ? "TB" : "LR";
+  const { steps } = pipeline;
+  const names = steps.map(({ name }) => name);
+  const links = linksOf(steps);
+  const layout = useLayout({ names, edges: links, direction, size: SIZE });
+  // Those that have ended, run and are expected, as things stand now.
+  const critical = useMemo(() => criticalPath(spansOf(steps, Date.now())), [steps]);
+  if (layout?.positions.length !== steps.length) return <SkeletonLines count={4} />;
+  const nodes = steps.map(
+    (step, at): StepNodeType => ({
+      id: step.name,
+      type: "step",
+      position: layout.positions[at] ?? { x: 0, y: 0 },
+      ...SIZE,
+      focusable: false,
+      data: {
+        step,
+        isChosen: step.name === chosen,
+        isCritical: critical.has(step.name),
+        direction,
+        onChoose,
+      },
+    }),
+  );
+  const edges = links.map(
+    ([source, target]): Edge => ({
+      id: `${source} ${target}`,
+      source,
+      target,
+      focusable: false,
+      className:
+        (critical.has(source) && critical.has(target) ? styles.critical : styles.edge) ?? "",
+    }),
+  );
+  const zoom = isNarrow ? narrowZoom(layout) : 1;
+  const height = heightOf(layout, isNarrow, zoom);
+  return (
+    <div className={styles.graph} style={{ height }}>
+      <ReactFlow
+        // Another layout is fitted into view again.
+        key={`${direction} ${layout.width} ${layout.height}`}
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        fitView
+        fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
+        minZoom={0.05}
+        maxZoom={1.5}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        elementsSelectable={false}
+        zoomOnScroll={false}
+        zoomOnDoubleClick={false}
+        preventScrolling={false}
+        panOnDrag={!isNarrow || zoom < READABLE_ZOOM}
+        onlyRenderVisibleElements={steps.length > 60}
+        aria-label="Graph of the steps"
+      >
+        {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
+      </ReactFlow>
+    </div>
+  );
+}
+
+/** So that all of its width is in view. */
+const narrowZoom = ({ width }: Layout): number =>
+  Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
+
+const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
+  Math.min(
+    Math.max(height * zoom + 2 * PADDING, MIN_HEIGHT),
+    isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT,
+  );

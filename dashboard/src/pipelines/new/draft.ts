@@ -1,0 +1,154 @@
+import type { PipelineSubmission } from "@forge/sdk";
+import type { JobType } from "../../jobs/search";
+import { checkField } from "../../submit/check-field";
+import type { TemplateName } from "../search";
+import { fieldsLeft, STEP_OPTIONS, TEMPLATE_STEPS, wiredOf } from "./templates";
+
+export interface StepDraft {
+  isIncluded: boolean;
+  /** Which of the type's payload forms. */
+  form: number;
+  /** What stands in the fields, by their names. */
+  values: Readonly<Record<string, string>>;
+  gate: string;
+  needsApproval: boolean;
+}
+
+/** What stands in the form. Templates share it: what one has typed stays for the other. */
+export interface Draft {
+  name: string;
+  tags: string;
+  budget: string;
+  reuse: boolean;
+  /** A training for each line, as JSON. */
+  sweep: string;
+  steps: Readonly<Record<string, StepDraft>>;
+}
+
+const EMPTY_STEP: StepDraft = {
+  isIncluded: true,
+  form: 0,
+  values: {},
+  gate: "",
+  needsApproval: false,
+};
+
+export const EMPTY_DRAFT: Draft = {
+  name: "",
+  tags: "",
+  budget: "",
+  reuse: false,
+  sweep: "",
+  steps: {},
+};
+
+export const stepOf = ({ steps }: Draft, type: JobType): StepDraft => steps[type] ?? EMPTY_STEP;
+
+export const includedSteps = (template: TemplateName, draft: Draft): JobType[] =>
+  TEMPLATE_STEPS[template].filter((type) => stepOf(draft, type).isIncluded);
+
+export type TemplateBody = Extract<PipelineSubmission, { template: unknown }>;
+type Body = Record<string, unknown>;
+
+export interface ReadDraft {
+  /** As the API takes it; without the fields that are wrong. */
+  body: TemplateBody;
+  /** What is wrong, by place: `params.train.model`, `gate.train`, `sweep`, `budget_usd`, … */
+  problems: Readonly<Record<string, string>>;
+}
+
+/** The submission that the form stands for. The server checks everything once more. */
+export function readDraft(template: TemplateName, draft: Draft): ReadDraft {
+  const problems: Record<string, string> = {};
+  const included = includedSteps(template, draft);
+  const params: Record<string, Body> = {};
+  for (const type of included) {
+    const body = readStep(type, draft, included, problems);
+    if (Object.keys(body).length > 0) params[type] = body;
+  }
+  const skip = TEMPLATE_STEPS[template].filter((type) => !included.includes(type));
+  const gates = included.flatMap((step) => {
+    const condition = stepOf(draft, step).gate.trim();
+    return condition ? [{ step, condition }] : [];
+  });
+  const approvals = included.filter((type) => stepOf(draft, type).needsApproval);
+  const tags = draft.tags
+    .split(",")
+    .map((tag) => tag.trim())
+    .filter(Boolean);
+  const sweep = included.includes("train") ? readSweep(draft.sweep, problems) : [];
+  const budget = draft.budget.trim();
+  if (budget !== "" && !(Number(budget) >= 0)) problems.budget_usd = "This must be a number.";
+  const body: TemplateBody = {
+    template,
+    ...(draft.name.trim() ? { name: draft.name.trim() } : {}),
+    params,
+    ...(skip.length > 0 ? { skip } : {}),
+    ...(sweep.length > 0 ? { sweep } : {}),
+    ...(gates.length > 0 ? { gates } : {}),
+    ...(approvals.length > 0 ? { approvals } : {}),
+    ...(budget !== "" && !problems.budget_usd ? { budget_usd: Number(budget) } : {}),
+    ...(draft.reuse ? { reuse: true } : {}),
+    ...(tags.length > 0 ? { tags } : {}),
+  };
+  return { body, problems };
+}
+
+function readStep(
+  type: JobType,
+  draft: Draft,
+  included: readonly JobType[],
+  problems: Record<string, string>,
+): Body {
+  const { form, values } = stepOf(draft, type);
+  const body: Body = {};
+  for (const field of [...fieldsLeft(type, form, wiredOf(type, included)), ...STEP_OPTIONS]) {
+    const { value, problem } = checkField(field, values[field.name] ?? "");
+    if (problem) problems[`params.${type}.${field.name}`] = problem;
+    if (value !== undefined) put(body, field.name, value);
+  }
+  return body;
+}
+
+function put(body: Body, name: string, value: unknown): void {
+  const [first = "", second] = name.split(".");
+  body[first] =
+    second === undefined ? value : { ...(body[first] as Body | undefined), [second]: value };
+}
+
+function readSweep(text: string, problems: Record<string, string>): Body[] {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.flatMap((line, at) => {
+    try {
+      const value: unknown = JSON.parse(line);
+      if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+        return [value as Body];
+      }
+    } catch {
+      // Said below.
+    }
+    problems.sweep = `Line ${at + 1} is not a JSON object, such as {"epochs": 3}.`;
+    return [];
+  });
+}
+
+/** Where the form shows a refusal that names this parameter; undefined: it has no field of its own. */
+export function placeOf(param: string, body: TemplateBody): string | undefined {
+  const [first = "", index = ""] = param.split(".");
+  const at = Number(index);
+  switch (first) {
+    case "gates":
+      return body.gates?.[at] && `gate.${body.gates[at].step}`;
+    case "approvals":
+      return body.approvals?.[at] && `approval.${body.approvals[at]}`;
+    case "params":
+      return param.split(".").length > 2 ? param : undefined;
+    case "name":
+    case "tags":
+    case "sweep":
+    case "budget_usd":
+      return first;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,127 @@
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useEffect, useRef, useState } from "react";
+import { Button } from "../../ui/button";
+import { Snippet } from "../../ui/copy";
+import { ErrorBanner, Notice } from "../../ui/error-banner";
+import { plural } from "../../ui/format";
+import { Page, Section } from "../../ui/page";
+import { Tabs } from "../../ui/tabs";
+import { TEMPLATES, type TemplateName } from "../search";
+import { includedSteps, stepOf } from "./draft";
+import styles from "./new-pipeline-page.module.css";
+import { PipelineOptions } from "./pipeline-options";
+import { type Snippet as Code, snippetsOf } from "./snippets";
+import { StepForm } from "./step-form";
+import { TEMPLATE_STEPS, TEMPLATE_TEXTS } from "./templates";
+import { useNewPipeline } from "./use-new-pipeline";
+
+const route = getRouteApi("/pipelines/new");
+
+export function NewPipelinePage() {
+  const { template = "byo-data" } = route.useSearch();
+  const navigate = useNavigate();
+  const form = useNewPipeline(template);
+  const element = useRef<HTMLFormElement>(null);
+  const { draft, problemAt, problemCount, isWrong, tries } = form;
+  // What is wrong is where the keyboard is.
+  useEffect(() => {
+    if (tries === 0 || !isWrong) return;
+    element.current?.querySelector<HTMLElement>("[aria-invalid]")?.focus();
+  }, [tries, isWrong]);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    form.submit();
+  };
+  const included = includedSteps(template, draft);
+  return (
+    <Page title="New pipeline" above={<Link to="/pipelines">Pipelines</Link>}>
+      <div className={styles.columns}>
+        <form ref={element} className={styles.form} onSubmit={submit} noValidate>
+          <Templates
+            value={template}
+            onChange={(next) =>
+              navigate({ to: "/pipelines/new", search: { template: next }, replace: true })
+            }
+          />
+          <PipelineOptions draft={draft} problemAt={problemAt} onChange={form.change} />
+          {TEMPLATE_STEPS[template].map((type) => (
+            <StepForm
+              key={type}
+              type={type}
+              step={stepOf(draft, type)}
+              included={included}
+              problemAt={problemAt}
+              onChange={(change) => form.changeStep(type, change)}
+              onLeave={form.leave}
+              {...(type === "train" && {
+                sweep: { text: draft.sweep, onChange: (sweep) => form.change({ sweep }) },
+              })}
+            />
+          ))}
+          <div className={styles.end}>
+            {form.error && <ErrorBanner what="The pipeline was refused" error={form.error} />}
+            {problemCount > 0 && (
+              <Notice tone="danger">
+                {plural(problemCount, "field")} {problemCount === 1 ? "is" : "are"} missing or
+                wrong.
+              </Notice>
+            )}
+            <Button kind="primary" type="submit" busy={form.isBusy}>
+              {form.isBusy ? "Submitting …" : `Submit ${plural(included.length, "step")}`}
+            </Button>
+          </div>
+        </form>
+        <aside className={styles.aside}>
+          <SameAs codes={snippetsOf(form.body, location.origin)} />
+        </aside>
+      </div>
+    </Page>
+  );
+}
+
+function Templates({
+  value,
+  onChange,
+}: {
+  value: TemplateName;
+  onChange: (template: TemplateName) => void;
+}) {
+  return (
+    <fieldset className={styles.templates}>
+      <legend>Template</legend>
+      {TEMPLATES.map((template) => (
+        <label key={template} className={styles.template}>
+          <input
+            type="radio"
+            name="template"
+            checked={template === value}
+            onChange={() => onChange(template)}
+          />
+          <span>
+            <strong>{TEMPLATE_TEXTS[template]}</strong>
+            <span className={styles.quiet}>
+              {template}: {TEMPLATE_STEPS[template].join(" → ")}
+            </span>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+function SameAs({ codes }: { codes: readonly Code[] }) {
+  const [shown, setShown] = useState<Code["id"]>("curl");
+  return (
+    <Section title="The same without this form">
+      <Tabs
+        value={shown}
+        onChange={setShown}
+        tabs={codes.map(({ id, title, code }) => ({
+          id,
+          title,
+          content: <Snippet code={code} label={`Copy as ${title}`} />,
+        }))}
+      />
+    </Section>
+  );
+}

@@ -1,0 +1,54 @@
+import { Checkbox, Field, Input } from "../../ui/field";
+import type { Draft } from "./draft";
+import styles from "./pipeline-options.module.css";
+
+interface Props {
+  draft: Draft;
+  problemAt: (place: string) => string | undefined;
+  onChange: (change: Partial<Draft>) => void;
+}
+
+/** What belongs to the pipeline as a whole. */
+export function PipelineOptions({ draft, problemAt, onChange }: Props) {
+  return (
+    <div className={styles.options}>
+      <Field label="Name" required={false} error={problemAt("name")}>
+        {(input) => (
+          <Input
+            {...input}
+            maxLength={256}
+            value={draft.name}
+            onChange={({ target }) => onChange({ name: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Budget in USD" required={false} error={problemAt("budget_usd")}>
+        {(input) => (
+          <Input
+            {...input}
+            inputMode="decimal"
+            placeholder="no budget"
+            value={draft.budget}
+            onChange={({ target }) => onChange({ budget: target.value })}
+          />
+        )}
+      </Field>
+      <Field label="Tags" required={false} error={problemAt("tags")} hint="Separated by commas">
+        {(input) => (
+          <Input
+            {...input}
+            value={draft.tags}
+            onChange={({ target }) => onChange({ tags: target.value })}
+          />
+        )}
+      </Field>
+      <div className={styles.wide}>
+        <Checkbox
+          label="Reuse earlier artifacts where a step would make the same from the same"
+          checked={draft.reuse}
+          onChange={({ target }) => onChange({ reuse: target.checked })}
+        />
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,147 @@
+import { useState } from "react";
+import type { JobType } from "../../jobs/search";
+import { formTitle } from "../../submit/fields";
+import { FormField } from "../../submit/form-field";
+import { Checkbox, Field, Input, Select, TextArea } from "../../ui/field";
+import type { StepDraft } from "./draft";
+import styles from "./step-form.module.css";
+import {
+  fieldsLeft,
+  formsToChoose,
+  GATE_EXAMPLES,
+  STEP_OPTIONS,
+  STEP_TEXTS,
+  wiredOf,
+} from "./templates";
+
+interface Props {
+  type: JobType;
+  step: StepDraft;
+  included: readonly JobType[];
+  /** What is wrong at a place, if it is to be shown. */
+  problemAt: (place: string) => string | undefined;
+  onChange: (change: Partial<StepDraft>) => void;
+  onLeave: (place: string) => void;
+  /** Of the training only. */
+  sweep?: { text: string; onChange: (text: string) => void };
+}
+
+/** One step of a template: its fields that no earlier step fills in, its gate, its approval. */
+export function StepForm({ type, step, included, problemAt, onChange, onLeave, sweep }: Props) {
+  const wired = wiredOf(type, included);
+  const forms = formsToChoose(type, wired);
+  const place = (name: string): string => `params.${type}.${name}`;
+  const fieldProps = (name: string) => ({
+    type,
+    value: step.values[name] ?? "",
+    error: problemAt(place(name)),
+    onChange: (text: string) => onChange({ values: { ...step.values, [name]: text } }),
+    onLeave: () => onLeave(place(name)),
+  });
+  return (
+    <fieldset className={styles.step} data-step={type}>
+      <legend className={styles.head}>
+        <Checkbox
+          label={<span className={styles.name}>{type}</span>}
+          checked={step.isIncluded}
+          onChange={({ target }) => onChange({ isIncluded: target.checked })}
+        />
+        <span className={styles.text}>
+          {step.isIncluded ? STEP_TEXTS[type] : "Left out."}
+          {step.isIncluded &&
+            wired.from &&
+            ` Its ${wired.from.what} comes from ${wired.from.step}.`}
+        </span>
+      </legend>
+      {step.isIncluded && (
+        <div className={styles.fields}>
+          {forms.length > 0 && (
+            <Field label="Given by">
+              {(input) => (
+                <Select
+                  {...input}
+                  value={step.form}
+                  onChange={({ target }) => onChange({ form: Number(target.value) })}
+                >
+                  {forms.map((form, at) => (
+                    <option key={formTitle(form)} value={at}>
+                      {formTitle(form)}
+                    </option>
+                  ))}
+                </Select>
+              )}
+            </Field>
+          )}
+          {fieldsLeft(type, step.form, wired).map((field) => (
+            <FormField key={field.name} field={field} {...fieldProps(field.name)} />
+          ))}
+          <Field
+            label="Gate"
+            required={false}
+            error={problemAt(`gate.${type}`)}
+            hint="What must hold of its result to go on."
+          >
+            {(input) => (
+              <Input
+                {...input}
+                spellCheck={false}
+                maxLength={1024}
+                placeholder={GATE_EXAMPLES[type]}
+                value={step.gate}
+                onChange={({ target }) => onChange({ gate: target.value })}
+              />
+            )}
+          </Field>
+          <div className={styles.wide}>
+            <Checkbox
+              label="Wait for an approval before it begins"
+              checked={step.needsApproval}
+              onChange={({ target }) => onChange({ needsApproval: target.checked })}
+            />
+          </div>
+          <More hasProblem={STEP_OPTIONS.some(({ name }) => problemAt(place(name)) !== undefined)}>
+            {sweep && (
+              <div className={styles.wide}>
+                <Field
+                  label="Sweep"
+                  required={false}
+                  error={problemAt("sweep")}
+                  hint="One training for each line of JSON, over the fields above. The best goes on."
+                >
+                  {(input) => (
+                    <TextArea
+                      {...input}
+                      rows={3}
+                      spellCheck={false}
+                      placeholder={'{"epochs": 1}\n{"epochs": 3}'}
+                      value={sweep.text}
+                      onChange={({ target }) => sweep.onChange(target.value)}
+                    />
+                  )}
+                </Field>
+              </div>
+            )}
+            {STEP_OPTIONS.map((field) => (
+              <FormField key={field.name} field={field} {...fieldProps(field.name)} />
+            ))}
+          </More>
+        </div>
+      )}
+    </fieldset>
+  );
+}
+
+/** Opens by itself where something in it is wrong. */
+function More({ hasProblem, children }: { hasProblem: boolean; children: React.ReactNode }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details
+      className={styles.more}
+      open={isOpen || hasProblem}
+      onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
+    >
+      <summary>Worker, limits and parameters</summary>
+      <div className={styles.fields}>{children}</div>
+    </details>
+  );
+}

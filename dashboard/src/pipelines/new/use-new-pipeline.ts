@@ -1,0 +1,59 @@
+import { useMutation } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useForge } from "../../api/context";
+import { describeError } from "../../api/errors";
+import type { JobType } from "../../jobs/search";
+import { toast } from "../../ui/toasts";
+import type { TemplateName } from "../search";
+import { type Draft, EMPTY_DRAFT, placeOf, readDraft, type StepDraft, stepOf } from "./draft";
+
+/** The form's content, what is wrong with it, and its submission. */
+export function useNewPipeline(template: TemplateName) {
+  const forge = useForge();
+  const navigate = useNavigate();
+  const [draft, setDraft] = useState<Draft>(EMPTY_DRAFT);
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set());
+  const [tries, setTries] = useState(0);
+  const { body, problems } = readDraft(template, draft);
+  const submission = useMutation({
+    mutationFn: () => forge.pipelines.create(body),
+    onSuccess: async (pipeline) => {
+      toast.ok("The pipeline is submitted.");
+      await navigate({
+        to: "/pipelines/$pipelineId",
+        params: { pipelineId: pipeline.pipeline_id },
+      });
+    },
+  });
+  const refusal = submission.error ? describeError(submission.error) : undefined;
+  const refusedAt = refusal?.param === undefined ? undefined : placeOf(refusal.param, body);
+  const change = (next: Partial<Draft>): void => {
+    setDraft((before) => ({ ...before, ...next }));
+    // A refusal is about what was sent.
+    if (submission.isError) submission.reset();
+  };
+  return {
+    draft,
+    body,
+    change,
+    changeStep: (type: JobType, next: Partial<StepDraft>): void =>
+      change({ steps: { ...draft.steps, [type]: { ...stepOf(draft, type), ...next } } }),
+    leave: (place: string): void => setLeft((before) => new Set([...before, place])),
+    /** A field says what is wrong with it once it was left, or a submission was tried. */
+    problemAt: (place: string): string | undefined => {
+      if (place === refusedAt) return refusal?.message;
+      return tries > 0 || left.has(place) ? problems[place] : undefined;
+    },
+    submit: (): void => {
+      setTries(tries + 1);
+      if (Object.keys(problems).length === 0) submission.mutate();
+    },
+    tries,
+    problemCount: tries > 0 ? Object.keys(problems).length : 0,
+    isBusy: submission.isPending,
+    /** A refusal that no field shows. */
+    error: refusedAt === undefined ? submission.error : null,
+    isWrong: submission.isError || Object.keys(problems).length > 0,
+  };
+}

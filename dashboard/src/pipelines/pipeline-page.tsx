@@ -1,0 +1,138 @@
+import type { Pipeline } from "@forge/sdk";
+import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { CircleCheck } from "lucide-react";
+import { isNotFound } from "../api/errors";
+import { Button } from "../ui/button";
+import { Id } from "../ui/copy";
+import { Empty } from "../ui/empty";
+import { ErrorBanner, Notice } from "../ui/error-banner";
+import { Page, Section } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { StatusMark } from "../ui/status-mark";
+import { Tabs } from "../ui/tabs";
+import { explainPipeline } from "./explain-pipeline";
+import { Gantt } from "./gantt";
+import { GraphView } from "./graph/graph-view";
+import { PipelineActions } from "./pipeline-actions";
+import { PipelineFacts } from "./pipeline-facts";
+import { PipelineFigures } from "./pipeline-figures";
+import styles from "./pipeline-page.module.css";
+import { pipelineStateName, pipelineStatusMark, pipelineTitle } from "./pipeline-state";
+import type { PipelineSearch, PipelineView } from "./search";
+import { StepDetails } from "./step-details";
+import { StepsTable } from "./steps-table";
+import { usePipeline } from "./use-pipeline";
+
+const route = getRouteApi("/pipelines/$pipelineId");
+
+export function PipelinePage() {
+  const { pipelineId } = route.useParams();
+  const { data: pipeline, error, refetch } = usePipeline(pipelineId);
+  if (pipeline) {
+    return <Loaded pipeline={pipeline} error={error} onRetry={() => void refetch()} />;
+  }
+  return (
+    <Page
+      title="Pipeline"
+      above={<Link to="/pipelines">Pipelines</Link>}
+      heading={<Id id={pipelineId} />}
+    >
+      {isNotFound(error) ? (
+        <Empty title="There is no pipeline with this id, or it is another tenant's." />
+      ) : error ? (
+        <ErrorBanner
+          what="The pipeline could not be loaded"
+          error={error}
+          onRetry={() => void refetch()}
+        />
+      ) : (
+        <SkeletonLines count={8} />
+      )}
+    </Page>
+  );
+}
+
+function Loaded({
+  pipeline,
+  error,
+  onRetry,
+}: {
+  pipeline: Pipeline;
+  error: unknown;
+  onRetry: () => void;
+}) {
+  const search = route.useSearch();
+  const navigate = useNavigate();
+  const change = (next: Partial<PipelineSearch>): void =>
+    void navigate({
+      to: "/pipelines/$pipelineId",
+      params: { pipelineId: pipeline.pipeline_id },
+      search: { ...search, ...next },
+      replace: true,
+    });
+  const explanation = explainPipeline(pipeline);
+  const { steps } = pipeline;
+  const chosen =
+    steps.find(({ name }) => name === search.step) ??
+    steps.find(({ name }) => name === explanation.step) ??
+    steps.at(-1);
+  const view = {
+    pipeline,
+    chosen: chosen?.name,
+    onChoose: (step: string) => change({ step }),
+  };
+  const title = pipelineTitle(pipeline);
+  return (
+    <Page
+      title={`${title} ${pipelineStateName(pipeline).toLowerCase()}`}
+      above={<Link to="/pipelines">Pipelines</Link>}
+      heading={
+        <>
+          <StatusMark
+            mark={pipelineStatusMark(pipeline.status)}
+            label={pipelineStateName(pipeline)}
+          />
+          <span className={styles.title}>{title}</span>
+          <span className={styles.id}>
+            <Id id={pipeline.pipeline_id} />
+          </span>
+        </>
+      }
+      actions={<PipelineActions pipeline={pipeline} />}
+    >
+      {error !== null && (
+        <ErrorBanner what="The pipeline could not be updated" error={error} onRetry={onRetry} />
+      )}
+      <Notice
+        tone={explanation.tone}
+        icon={explanation.tone === "ok" ? <CircleCheck size={15} /> : undefined}
+        action={
+          explanation.step !== undefined &&
+          explanation.step !== chosen?.name && (
+            <Button size="small" onClick={() => change({ step: explanation.step ?? "" })}>
+              Show {explanation.step}
+            </Button>
+          )
+        }
+      >
+        <strong>{explanation.why}</strong> <span className={styles.next}>{explanation.next}</span>
+      </Notice>
+      <PipelineFigures pipeline={pipeline} />
+      <Tabs<PipelineView>
+        value={search.view ?? "graph"}
+        onChange={(next) => change({ view: next })}
+        tabs={[
+          { id: "graph", title: "Graph", content: <GraphView {...view} /> },
+          { id: "gantt", title: "Timeline", content: <Gantt {...view} /> },
+          { id: "steps", title: "Steps", count: steps.length, content: <StepsTable {...view} /> },
+        ]}
+      />
+      <div className={styles.columns}>
+        {chosen && <StepDetails pipeline={pipeline} step={chosen} />}
+        <Section title="Facts">
+          <PipelineFacts pipeline={pipeline} />
+        </Section>
+      </div>
+    </Page>
+  );
+}

@@ -1,0 +1,144 @@
+import type { Pipeline } from "@forge/sdk";
+import { type FormEvent, useState } from "react";
+import { useForge } from "../api/context";
+import { describeError } from "../api/errors";
+import { Button } from "../ui/button";
+import { Dialog, DialogActions } from "../ui/dialog";
+import { ErrorBanner } from "../ui/error-banner";
+import { Field, Input, Select } from "../ui/field";
+import styles from "./dialogs.module.css";
+import { gatesOf } from "./gates-of";
+import { usePipelineChange } from "./use-pipeline";
+
+interface Props {
+  pipeline: Pipeline;
+  open: boolean;
+  onClose: () => void;
+}
+
+export const ResumeDialog = ({ open, ...rest }: Props) => (
+  <Dialog
+    open={open}
+    onClose={rest.onClose}
+    title={
+      rest.pipeline.status === "completed" ? "Run this pipeline again?" : "Resume this pipeline?"
+    }
+  >
+    <ResumeForm {...rest} />
+  </Dialog>
+);
+
+type Changes = {
+  from?: string;
+  budget_usd?: number;
+  gates?: { step: string; condition: string }[];
+};
+
+function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
+  const forge = useForge();
+  const isDone = pipeline.status === "completed";
+  const before = gatesOf(pipeline);
+  const [from, setFrom] = useState(isDone ? (pipeline.steps[0]?.name ?? "") : "");
+  const [budget, setBudget] = useState(pipeline.budget_usd?.toString() ?? "");
+  const [gates, setGates] = useState(before);
+  const resume = usePipelineChange<Changes>({
+    pipelineId: pipeline.pipeline_id,
+    call: (changes) => forge.pipelines.resume(pipeline.pipeline_id, changes),
+    done: () => `Run ${pipeline.run + 1} has begun.`,
+  });
+  const changed = gates.filter(
+    ({ condition }, at) => condition.trim() !== "" && condition !== before[at]?.condition,
+  );
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const usd = budget.trim() === "" ? null : Number(budget);
+    resume.mutate(
+      {
+        ...(from ? { from } : {}),
+        ...(usd !== null && usd !== pipeline.budget_usd ? { budget_usd: usd } : {}),
+        ...(changed.length > 0
+          ? { gates: changed.map(({ step, condition }) => ({ step, condition })) }
+          : {}),
+      },
+      { onSuccess: onClose },
+    );
+  };
+  const refusal = resume.error ? describeError(resume.error) : undefined;
+  const errorAt = (param: string): string | undefined =>
+    refusal?.param === param ? refusal.message : undefined;
+  const gateError = (step: string): string | undefined =>
+    errorAt(`gates.${changed.findIndex((gate) => gate.step === step)}.condition`);
+  const isPlaced =
+    refusal !== undefined &&
+    (["from", "budget_usd"].includes(refusal.param ?? "") ||
+      gates.some(({ step }) => gateError(step)));
+  return (
+    <form className={styles.form} onSubmit={submit}>
+      <p>
+        {isDone
+          ? "The chosen step and all after it are done again, as another run of this pipeline. A deployment that it made stays until it is stopped."
+          : "Another run of the same pipeline. What completed is kept and not paid again."}
+      </p>
+      <Field label="Begin with" error={errorAt("from")}>
+        {(input) => (
+          <Select {...input} value={from} onChange={({ target }) => setFrom(target.value)}>
+            {!isDone && <option value="">what did not complete</option>}
+            {pipeline.steps.map(({ name }) => (
+              <option key={name} value={name}>
+                {name}, and all after it
+              </option>
+            ))}
+          </Select>
+        )}
+      </Field>
+      {gates.map((gate, at) => (
+        <Field
+          key={gate.step}
+          label={`Gate of ${gate.step}`}
+          error={gateError(gate.step)}
+          hint={
+            gate.hasFailed
+              ? "With another gate, the step is judged again and not done again."
+              : undefined
+          }
+        >
+          {(input) => (
+            <Input
+              {...input}
+              spellCheck={false}
+              value={gate.condition}
+              onChange={({ target }) =>
+                setGates(
+                  gates.map((each, n) => (n === at ? { ...each, condition: target.value } : each)),
+                )
+              }
+            />
+          )}
+        </Field>
+      ))}
+      <Field label="Budget in USD" error={errorAt("budget_usd")} hint="For all runs together.">
+        {(input) => (
+          <Input
+            {...input}
+            type="number"
+            inputMode="decimal"
+            min={0}
+            step="any"
+            placeholder="no budget"
+            value={budget}
+            onChange={({ target }) => setBudget(target.value)}
+          />
+        )}
+      </Field>
+      {resume.error && !isPlaced && (
+        <ErrorBanner what="The pipeline was not resumed" error={resume.error} />
+      )}
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button kind="primary" type="submit" busy={resume.isPending}>
+          {isDone ? "Run again" : "Resume"}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

@@ -1,0 +1,57 @@
+import {
+  given,
+  readList,
+  readOneOf,
+  readSomeOf,
+  readText,
+  type Search,
+} from "../app/search-params";
+
+export const PIPELINE_STATUSES = [
+  "running",
+  "waiting_approval",
+  "completed",
+  "failed",
+  "cancelled",
+] as const;
+type PipelineStatus = (typeof PIPELINE_STATUSES)[number];
+
+/** The filters of the list, as they stand in its address. */
+export interface PipelinesSearch {
+  status?: PipelineStatus[];
+  tag?: string[];
+  /** The beginning of an id, or a part of a name or tag. */
+  q?: string;
+}
+
+export const readPipelinesSearch = (search: Search): PipelinesSearch =>
+  given({
+    status: readSomeOf(search, "status", PIPELINE_STATUSES),
+    tag: readList(search, "tag"),
+    q: readText(search, "q"),
+  });
+
+const PIPELINE_VIEWS = ["graph", "gantt", "steps"] as const;
+export type PipelineView = (typeof PIPELINE_VIEWS)[number];
+
+export interface PipelineSearch {
+  view?: PipelineView;
+  /** The step whose details are shown. */
+  step?: string;
+}
+
+export const readPipelineSearch = (search: Search): PipelineSearch =>
+  given({
+    view: readOneOf(search, "view", PIPELINE_VIEWS),
+    step: readText(search, "step"),
+  });
+
+export const TEMPLATES = ["byo-data", "synthetic"] as const;
+export type TemplateName = (typeof TEMPLATES)[number];
+
+export interface NewPipelineSearch {
+  template?: TemplateName;
+}
+
+export const readNewPipelineSearch = (search: Search): NewPipelineSearch =>
+  given({ template: readOneOf(search, "template", TEMPLATES) });

@@ -1,0 +1,39 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { useForge } from "../api/context";
+import { plainJob } from "../jobs/job-data";
+import { IdText } from "../ui/copy";
+import { ABSENT } from "../ui/format";
+
+/** Fields of results that name an artifact (docs/handlers.md). */
+const MADE = ["dataset_id", "distilled_dataset_id", "checkpoint_id", "eval_id"];
+
+/** What a completed step has made: its artifact, or its deployment. */
+export function StepMade({ jobId }: { jobId: string }) {
+  const forge = useForge();
+  const { data: job } = useQuery({
+    queryKey: ["jobs", "one", jobId],
+    queryFn: async ({ signal }) => plainJob(await forge.jobs.get(jobId, { signal })),
+    // It has ended.
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+  const textOf = (field: string): string | undefined => {
+    const value = job?.result?.[field];
+    return typeof value === "string" ? value : undefined;
+  };
+  const deployment = textOf("deployment_id");
+  if (deployment !== undefined) {
+    return (
+      <Link to="/deployments/$deploymentId" params={{ deploymentId: deployment }}>
+        <IdText id={deployment} />
+      </Link>
+    );
+  }
+  const artifact = MADE.map(textOf).find((id) => id !== undefined);
+  if (artifact === undefined) return ABSENT;
+  return (
+    <Link to="/artifacts/$artifactId" params={{ artifactId: artifact }}>
+      <IdText id={artifact} />
+    </Link>
+  );
+}

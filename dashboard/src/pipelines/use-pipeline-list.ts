@@ -1,0 +1,20 @@
+import type { Pipeline } from "@forge/sdk";
+import { useForge } from "../api/context";
+import { type LiveList, useLiveList } from "../api/use-live-list";
+import { isOver } from "./pipeline-state";
+import type { PipelinesSearch } from "./search";
+
+const PAGE_SIZE = 50;
+
+/** The pipelines that match the filters, live. */
+export function usePipelineList(search: PipelinesSearch): LiveList<Pipeline> {
+  const forge = useForge();
+  return useLiveList<Pipeline>({
+    key: ["pipelines", search],
+    readPage: (after) => forge.pipelines.list({ ...search, pageSize: PAGE_SIZE }).page(after),
+    readOne: (id) => forge.pipelines.get(id),
+    idOf: ({ pipeline_id }) => pipeline_id,
+    createdAt: ({ created_at }) => created_at,
+    isFinal: isOver,
+  });
+}

@@ -1,0 +1,90 @@
+import type { Pipeline } from "@forge/sdk";
+import {
+  type QueryClient,
+  type UseMutationResult,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from "@tanstack/react-query";
+import { useForge } from "../api/context";
+import { describeError } from "../api/errors";
+import { POLL_MS } from "../api/queries";
+import { plainJob } from "../jobs/job-data";
+import { toast } from "../ui/toasts";
+import { isOver } from "./pipeline-state";
+
+/** One that runs is watched more closely than a list. */
+const RUNNING_POLL_MS = 2_000;
+/** Most steps of a pipeline: so many jobs at most belong to one run. */
+const MAX_JOBS = 500;
+
+const keyOf = (pipelineId: string) => ["pipelines", "one", pipelineId] as const;
+
+export function usePipeline(pipelineId: string) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: keyOf(pipelineId),
+    queryFn: ({ signal }) => forge.pipelines.get(pipelineId, { signal }),
+    refetchInterval: ({ state }) => {
+      if (!state.data) return RUNNING_POLL_MS;
+      if (isOver(state.data)) return false;
+      return state.data.status === "running" ? RUNNING_POLL_MS : POLL_MS;
+    },
+  });
+}
+
+/** The jobs of all its runs: when each was started by its worker is not in the pipeline. */
+export function usePipelineJobs(pipeline: Pipeline) {
+  const forge = useForge();
+  const isLive = !isOver(pipeline);
+  return useQuery({
+    // Read once more when the pipeline has ended.
+    queryKey: ["pipelines", "jobs", pipeline.pipeline_id, pipeline.run, isLive],
+    queryFn: async () => {
+      const jobs = [];
+      for await (const job of forge.jobs.list({
+        pipeline_id: pipeline.pipeline_id,
+        limit: MAX_JOBS,
+        pageSize: 200,
+      })) {
+        jobs.push(plainJob(job));
+      }
+      return jobs;
+    },
+    placeholderData: (before) => before,
+    refetchInterval: isLive ? POLL_MS : false,
+  });
+}
+
+/** A change of a pipeline: its answer is shown at once, its refusal is said. */
+export function usePipelineChange<Values>({
+  pipelineId,
+  call,
+  done,
+  failed,
+}: {
+  pipelineId: string;
+  call: (values: Values) => Promise<Pipeline>;
+  done: (values: Values) => string;
+  /** Undefined where the refusal is shown in the form. */
+  failed?: string;
+}): UseMutationResult<Pipeline, Error, Values> {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: call,
+    onSuccess: (pipeline, values) => {
+      showAtOnce(queries, pipeline);
+      toast.ok(done(values));
+    },
+    onError: (error) => {
+      if (failed) toast.error(`${failed} ${describeError(error).message}`);
+    },
+    onSettled: () => queries.invalidateQueries({ queryKey: keyOf(pipelineId) }),
+  });
+}
+
+function showAtOnce(queries: QueryClient, pipeline: Pipeline): void {
+  const key = keyOf(pipeline.pipeline_id);
+  // Answers of changes lack the forecast and the definition: those stay until the next read.
+  queries.setQueryData<Pipeline>(key, (before) => ({ ...before, ...pipeline }));
+}

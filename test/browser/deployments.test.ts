@@ -1,0 +1,144 @@
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Browser } from "playwright-core";
+import {
+  accessibilityProblems,
+  inBrowser,
+  openBrowser,
+  openSignedIn,
+  screenshotFolder,
+  scrollsSideways,
+  type Visit,
+  visit,
+} from "../support/browser";
+import { type Deployment, deploy, read, servingWorker } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import type { ServingWorker } from "../support/serving-worker";
+
+/** A deployment: asked by the page through the proxy, scaled, and stopped. */
+let forge: Forge;
+let browser: Browser;
+let at: Visit;
+let worker: ServingWorker;
+let deployment: Deployment;
+let asked = "";
+
+const chunk = (content: string): string =>
+  `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`;
+
+inBrowser("deployments", () => {
+  beforeAll(async () => {
+    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
+    at = await visit(browser);
+    await openSignedIn(at.page, forge.user, "/ui/deployments");
+    await at.page.getByText("Models that you deploy appear here").waitFor();
+    worker = await servingWorker(forge, "box");
+    deployment = await deploy(forge.user);
+    const [model] = worker.served.values();
+    if (!model) throw new Error("nothing is served");
+    model.answering = async (request, response) => {
+      asked = await text(request);
+      response.setHeader("content-type", "text/event-stream");
+      for (const word of ["Two ", "and two ", "make <b>four</b>."]) {
+        response.write(chunk(word));
+        await sleep(50);
+      }
+      response.end("data: [DONE]\n\n");
+    };
+  });
+
+  afterEach(() => expect(at.complaints).toEqual([]));
+
+  afterAll(async () => {
+    await worker?.die();
+    await browser?.close();
+    await forge?.stop();
+  });
+
+  test("is listed, and answers a question with its streamed words", async () => {
+    const { page } = at;
+    await page.getByRole("link", { name: deployment.deployment_id }).click();
+    await page.getByText("1 server answers.").waitFor();
+    await page.getByText(`${forge.stack.apiUrl}${deployment.url}`, { exact: true }).waitFor();
+    await page.keyboard.press("t");
+    await page.getByLabel("Question to the model").fill("What is 2 + 2?");
+    await page.keyboard.press("Enter");
+    // What a model says is text, whatever it is.
+    await page.getByText("Two and two make <b>four</b>.").waitFor();
+    await page.getByText(/^First word after/).waitFor();
+    expect(JSON.parse(asked)).toMatchObject({
+      stream: true,
+      messages: [{ role: "user", content: "What is 2 + 2?" }],
+    });
+  });
+
+  test("what its server refuses is said", async () => {
+    const { page } = at;
+    worker.unhealthy.add(deployment.deployment_id);
+    await page.getByText("No server answers", { exact: false }).first().waitFor();
+    await page.getByLabel("Question to the model").fill("Are you there?");
+    await page.getByRole("button", { name: "Ask" }).click();
+    await page.getByText("The model did not answer.").waitFor({ timeout: 30_000 });
+    worker.unhealthy.clear();
+    await page.getByText("1 server answers.").waitFor({ timeout: 30_000 });
+  });
+
+  test("has code, servers and a bill", async () => {
+    const { page } = at;
+    await page.getByRole("tab", { name: "Code" }).click();
+    await page.getByText("from openai import OpenAI").waitFor();
+    await page.getByRole("tab", { name: "Servers" }).click();
+    await page.getByRole("table", { name: "Servers" }).getByRole("link", { name: "box" }).waitFor();
+    await page.getByRole("tab", { name: "Bill" }).click();
+    await page.getByText("so far, and growing").waitFor();
+    expect(page.url()).toMatch(/tab=bill/);
+  });
+
+  test.each([
+    { name: "light", dark: false, phone: false },
+    { name: "dark", dark: true, phone: false },
+    { name: "phone", dark: false, phone: true },
+    { name: "phone-dark", dark: true, phone: true },
+  ])("pages in $name", async ({ name: form, dark, phone }) => {
+    const { page, context, complaints } = await visit(browser, { dark, phone });
+    await openSignedIn(page, forge.user, "/ui/deployments");
+    const path = `/deployments/${deployment.deployment_id}`;
+    const pages: Record<string, [path: string, text: string]> = {
+      deployments: ["/deployments", "Serving"],
+      deployment: [path, "Enter sends."],
+      "deployment-code": [`${path}?tab=code`, "from openai import OpenAI"],
+      "deployment-servers": [`${path}?tab=servers`, "Served for"],
+      "deployment-bill": [`${path}?tab=bill`, "Rate card"],
+    };
+    const problems: string[] = [];
+    for (const [each, [address, shown]] of Object.entries(pages)) {
+      await page.goto(`${forge.stack.apiUrl}/ui${address}`);
+      await page.getByText(shown).first().waitFor({ state: "attached" });
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: join(screenshotFolder(), `${each}-${form}.png`) });
+      problems.push(...(await accessibilityProblems(page)).map((problem) => `${each}: ${problem}`));
+      if (await scrollsSideways(page)) problems.push(`${each}: scrolls sideways`);
+    }
+    expect(problems).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test("is scaled, then stopped after a question that says what it ends", async () => {
+    const { page } = at;
+    await page.keyboard.press("e");
+    await page.getByLabel("At most").fill("2");
+    await page.getByRole("dialog").getByRole("button", { name: "Scale" }).click();
+    await page.getByText("1 to 2 servers wanted").waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await page.keyboard.press("s");
+    const dialog = page.getByRole("dialog", { name: "Stop this deployment?" });
+    await dialog.getByText("1 server ends.").waitFor();
+    await dialog.getByRole("button", { name: "Stop the deployment" }).click();
+    await page.getByText(/^It was stopped/).waitFor({ timeout: 30_000 });
+    expect((await read(forge.user, deployment.deployment_id)).status).toBe("stopped");
+    await page.getByRole("tab", { name: "Try it" }).click();
+    await page.getByText("It is stopped: there is no model to ask.").waitFor();
+  });
+});

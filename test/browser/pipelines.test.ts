@@ -1,0 +1,199 @@
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import {
+  accessibilityProblems,
+  inBrowser,
+  openBrowser,
+  openSignedIn,
+  screenshotFolder,
+  scrollsSideways,
+  type Visit,
+  visit,
+} from "../support/browser";
+import { type Forge, startForge } from "../support/forge";
+import {
+  BYO_DATA,
+  Crew,
+  type Pipeline,
+  readPipeline,
+  startPipeline,
+  untilPipeline,
+  usualWork,
+} from "../support/pipelines";
+
+/** Pipelines: watched, approved, resumed, cancelled, and submitted by the form. */
+let forge: Forge;
+let browser: Browser;
+let at: Visit;
+let crew: Crew;
+
+const GATED = {
+  ...BYO_DATA,
+  name: "nightly",
+  gates: [{ step: "evaluate", condition: "scores.overall >= 0.7" }],
+  approvals: ["deploy"],
+  budget_usd: 50,
+  tags: ["law"],
+};
+
+inBrowser("pipelines", () => {
+  beforeAll(async () => {
+    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
+    crew = await new Crew(forge).start(2);
+    at = await visit(browser);
+    await openSignedIn(at.page, forge.user, "/ui/pipelines");
+  });
+
+  afterEach(() => {
+    crew.work = usualWork;
+    expect(at.complaints).toEqual([]);
+  });
+
+  afterAll(async () => {
+    await crew?.stop();
+    await browser?.close();
+    await forge?.stop();
+  });
+
+  const open = async (path: string): Promise<void> =>
+    void (await at.page.goto(`${forge.stack.apiUrl}/ui${path}`));
+
+  test("one waits for its approval, is approved by its key, and goes on to its end", async () => {
+    const { page } = at;
+    await page.getByText("Pipelines that you submit appear here.").waitFor();
+    const id = await startPipeline(forge.user, GATED);
+    await page.getByRole("button", { name: "1 new" }).click();
+    await page.getByRole("link", { name: "nightly" }).click();
+    await page.getByText("Step deploy waits for an approval.").waitFor({ timeout: 30_000 });
+    await page.locator(".react-flow__node").getByText("deploy").waitFor();
+    await page.getByText("Waits for your approval").waitFor();
+    await page.keyboard.press("a");
+    const dialog = page.getByRole("dialog", { name: "Approve deploy?" });
+    // The numbers that the decision stands on.
+    await dialog.getByText("Gate passed").waitFor();
+    await dialog.getByText("0.9", { exact: true }).waitFor();
+    await dialog.getByLabel("Note").fill("looks good");
+    await dialog.getByRole("button", { name: "Approve deploy" }).click();
+    await page.getByText(/^Completed in .* for \$1\.85/).waitFor({ timeout: 30_000 });
+    const { steps } = await readPipeline(forge.user, id);
+    expect(steps.at(-1)?.approval).toMatchObject({ approved: true, note: "looks good" });
+    await page.getByText("“looks good”").waitFor();
+    await page.getByRole("tab", { name: "Timeline" }).click();
+    await page.getByRole("button", { name: /^Completed train/ }).click();
+    expect(page.url()).toMatch(/view=gantt/);
+    expect(page.url()).toMatch(/step=train/);
+    await page.reload();
+    await page.getByRole("heading", { name: "Step train" }).waitFor();
+    await page.getByRole("tab", { name: "Steps" }).click();
+    await page
+      .getByRole("row", { name: /^In all/ })
+      .getByText("$1.85")
+      .waitFor();
+    await page.getByRole("link", { name: "Open its job" }).click();
+    await page.waitForURL(/\/ui\/jobs\/job_/);
+  });
+
+  test("one whose gate did not hold says its numbers, and is resumed with another gate", async () => {
+    const { page } = at;
+    crew.work = (job) =>
+      job.job_type === "evaluate" ? { result: { scores: { overall: 0.5 } } } : usualWork(job);
+    const id = await startPipeline(forge.user, GATED);
+    await untilPipeline(forge.user, id);
+    await open(`/pipelines/${id}`);
+    await page
+      .getByText("The gate of evaluate did not hold: scores.overall is 0.5, it needs scores")
+      .waitFor();
+    await page.keyboard.press("r");
+    const dialog = page.getByRole("dialog", { name: "Resume this pipeline?" });
+    const gate = dialog.getByLabel("Gate of evaluate");
+    await gate.fill("scores.overall >=");
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await dialog.getByRole("alert").waitFor();
+    expect(await gate.getAttribute("aria-invalid")).toBe("true");
+    await gate.fill("scores.overall >= 0.4");
+    await dialog.getByRole("button", { name: "Resume" }).click();
+    await page.getByText("Step deploy waits for an approval.").waitFor({ timeout: 30_000 });
+    await page.keyboard.press("a");
+    await page.getByRole("button", { name: "Reject" }).click();
+    await page.getByText(/rejected step deploy/).waitFor({ timeout: 30_000 });
+  });
+
+  test("the form submits one; what is wrong is said at its field", async () => {
+    const { page } = at;
+    await open("/pipelines/new?template=synthetic");
+    const step = (type: string) => page.locator(`[data-step="${type}"]`);
+    await page.getByLabel("Name").fill("by form");
+    await page.getByRole("button", { name: "Submit 6 steps" }).click();
+    await step("train").getByText("This is required.").waitFor();
+    await step("generate")
+      .getByLabel("Given by")
+      .selectOption({ label: "Domain, number of samples" });
+    await step("generate").getByLabel("Domain").fill("law");
+    await step("generate").getByLabel("Number of samples").fill("20");
+    await step("audit").getByRole("checkbox", { name: "audit" }).uncheck();
+    await step("distill").getByRole("checkbox", { name: "distill" }).uncheck();
+    await step("train").getByText("Its dataset comes from generate.").waitFor();
+    await step("train").getByLabel("Model").fill("m");
+    await step("evaluate").getByLabel("Gate").fill("scores.overall >");
+    await step("generate").getByLabel("Wait for an approval before it begins").check();
+    await page.getByRole("button", { name: "Submit 4 steps" }).click();
+    await step("evaluate").getByRole("alert").waitFor();
+    await step("evaluate").getByLabel("Gate").fill("scores.overall > 0.1");
+    await page.getByText('"skip": [').waitFor();
+    await page.getByRole("tab", { name: "Python" }).click();
+    await page.getByText("client.pipelines.run(").waitFor();
+    await page.getByRole("button", { name: "Submit 4 steps" }).click();
+    await page.getByText("Step generate waits for an approval.").waitFor({ timeout: 30_000 });
+    const id = page.url().split("/").at(-1) ?? "";
+    expect(await readPipeline(forge.user, id)).toMatchObject({ name: "by form" });
+    await page.keyboard.press("u");
+    await page.getByLabel("Budget in USD").fill("12.5");
+    await page.getByRole("button", { name: "Set the budget" }).click();
+    await page.getByText("of $12.50").waitFor();
+    await page.keyboard.press("c");
+    await page.getByRole("button", { name: "Cancel the pipeline" }).click();
+    await page.getByText("The pipeline was cancelled.").waitFor({ timeout: 30_000 });
+  });
+
+  test("filters are in the address", async () => {
+    const { page } = at;
+    await open("/pipelines");
+    await page.getByRole("link", { name: "by form" }).waitFor();
+    await page.getByLabel("Filter by name, tag or id").fill("night");
+    await page.waitForURL(/q=night/);
+    await page.getByRole("link", { name: "by form" }).waitFor({ state: "detached" });
+    await open("/pipelines?status=running");
+    await page.getByText("No pipeline matches these filters.").waitFor();
+  });
+
+  test.each([
+    { name: "light", dark: false, phone: false },
+    { name: "dark", dark: true, phone: false },
+    { name: "phone", dark: false, phone: true },
+    { name: "phone-dark", dark: true, phone: true },
+  ])("pages in $name", async ({ name: form, dark, phone }) => {
+    const { pipelines } = await forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
+    const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
+    const { page, context, complaints } = await visit(browser, { dark, phone });
+    await openSignedIn(page, forge.user, "/ui/pipelines");
+    const pages: Record<string, [path: string, text: string]> = {
+      pipelines: ["/pipelines", "by form"],
+      "pipeline-new": ["/pipelines/new", "The same without this form"],
+      pipeline: [`/pipelines/${completed}`, "React Flow"],
+      "pipeline-timeline": [`/pipelines/${completed}?view=gantt`, "on the critical path"],
+      "pipeline-steps": [`/pipelines/${completed}?view=steps&step=evaluate`, "In all"],
+    };
+    const problems: string[] = [];
+    for (const [each, [path, text]] of Object.entries(pages)) {
+      await page.goto(`${forge.stack.apiUrl}/ui${path}`);
+      await page.getByText(text).first().waitFor({ state: "attached" });
+      await page.waitForTimeout(150);
+      await page.screenshot({ path: join(screenshotFolder(), `${each}-${form}.png`) });
+      problems.push(...(await accessibilityProblems(page)).map((problem) => `${each}: ${problem}`));
+      if (await scrollsSideways(page)) problems.push(`${each}: scrolls sideways`);
+    }
+    expect(problems).toEqual([]);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
