@@ -68,6 +68,8 @@ inBrowser("keys", () => {
   test("? shows the keys of the page, Esc closes them", async () => {
     const { page } = at;
     await page.getByRole("button", { name: "Cancel" }).waitFor();
+    // Keys do nothing in a dialog, and the palette is one until it has faded.
+    await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("?");
     await page.getByRole("dialog").getByText("Cancel the job").waitFor();
     await page.keyboard.press("Escape");

@@ -30,7 +30,12 @@ export function BillingPage() {
   const rates = useRates();
   const file = useExport(period);
   const change = (part: Partial<BillingSearch>): void =>
-    void navigate({ to: "/billing", search: { ...search, ...part }, replace: true });
+    void navigate({
+      to: "/billing",
+      search: { ...search, ...part },
+      replace: true,
+      resetScroll: false,
+    });
   const error = summary.error ?? daily.error ?? rates.error;
   const retry = (): void => {
     for (const query of [summary, daily, rates]) if (query.error) void query.refetch();
