@@ -135,8 +135,10 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
     `${forge.stack.apiUrl}/api/artifacts/${made.trained}/files/metrics.json`,
     { headers: { "x-service-api-key": forge.stack.keys.userKey } },
   );
-  const { training_seconds: seconds } = (await metrics.json()) as { training_seconds: number };
-  expect(seconds).toBeLessThan(MAX_TRAINING_S);
+  // Of its thread: other tests run on the same cores.
+  const times = (await metrics.json()) as { training_cpu_seconds: number };
+  expect(times.training_cpu_seconds).toBeGreaterThan(0);
+  expect(times.training_cpu_seconds).toBeLessThan(MAX_TRAINING_S);
 }, 120_000);
 
 test("deploy: it answers, is a teacher, is restored by a restarted agent, and stopped by command", async () => {

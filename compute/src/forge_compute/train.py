@@ -96,7 +96,11 @@ def train(job: Job) -> dict[str, Any]:
     save_model(model, job.output_dir)
     _write_held_out(rows.held_out, job.output_dir / "heldout.parquet")
     curve = {"loss_curve": state.curve, "held_out": {"before": state.before, "after": after}}
-    content = {**curve, "training_seconds": round(state.seconds, 3), **metrics()}
+    times = {
+        "training_seconds": round(state.seconds, 3),
+        "training_cpu_seconds": round(state.cpu_seconds, 3),
+    }
+    content = {**curve, **times, **metrics()}
     (job.output_dir / "metrics.json").write_text(json.dumps(content, indent=2))
     return {
         "result": {

@@ -111,12 +111,14 @@ class _Clock:
     def __init__(self, state: TrainingState) -> None:
         self._state = state
         self._last = self._start = time.monotonic()
+        self._last_cpu = time.thread_time()
         self._tokens = 0
 
     def tick(self, tokens: int) -> None:
-        now = time.monotonic()
+        now, cpu = time.monotonic(), time.thread_time()
         self._state.seconds += now - self._last
-        self._last = now
+        self._state.cpu_seconds += cpu - self._last_cpu
+        self._last, self._last_cpu = now, cpu
         self._tokens += tokens
 
     @property

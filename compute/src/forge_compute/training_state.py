@@ -17,6 +17,8 @@ class TrainingState:
     step: int = 0
     seconds: float = 0.0
     """Time that the steps took, earlier attempts included."""
+    cpu_seconds: float = 0.0
+    """CPU time of the thread that took them; `seconds` also counts the wait for a core."""
     curve: list[list[float]] = field(default_factory=list)
     """[step, loss in nats per token]."""
     before: dict[str, Any] = field(default_factory=dict)
