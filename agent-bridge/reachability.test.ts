@@ -23,6 +23,14 @@ test("where all fall silent at once, nothing is proven", () => {
   for (const now of [130, 200, 399]) expect(network.wasReachable(S, now * S)).toBe(false);
 });
 
+test.each([10, 16, 20, 29])(
+  "a worker that is heard every %i s can deliver, and is judged by its deadline",
+  (stepS) => {
+    const network = recordedAt(...every(stepS, 0, 300));
+    expect(network.wasReachable(60 * S, 301 * S)).toBe(true);
+  },
+);
+
 test("after a cut, workers that are not back yet have time to come back", () => {
   const network = recordedAt(...every(5, 0, 100), 160);
   expect(network.provesSilence(96 * S, 161 * S)).toBe(false);

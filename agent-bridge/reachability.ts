@@ -13,18 +13,22 @@ export class Reachability {
   private lastMs: number | undefined;
   /** Since when there was no gap between them. */
   private sinceMs = 0;
+  /** Since when no worker that was heard could have been taken for silent. */
+  private reachableSinceMs = 0;
   private readonly gapMs: number;
   private readonly longestMs: number;
 
   /** @param timeoutMs the heartbeat time-out. Half of it without any request is a gap. */
-  constructor(timeoutMs: number) {
+  constructor(private readonly timeoutMs: number) {
     this.gapMs = timeoutMs / 2;
     this.longestMs = timeoutMs * LONGEST;
   }
 
   /** Records a request or a heartbeat. After a gap, all workers have the length of a gap to come back. */
   record(atMs: number): void {
-    if (this.lastMs === undefined || atMs - this.lastMs > this.gapMs) this.sinceMs = atMs;
+    const quietMs = this.lastMs === undefined ? Number.POSITIVE_INFINITY : atMs - this.lastMs;
+    if (quietMs > this.gapMs) this.sinceMs = atMs;
+    if (quietMs > this.timeoutMs) this.reachableSinceMs = atMs;
     this.lastMs = Math.max(atMs, this.lastMs ?? atMs);
   }
 
@@ -35,11 +39,14 @@ export class Reachability {
     return this.lastMs - silentSinceMs >= this.gapMs && nowMs - this.sinceMs >= this.gapMs;
   }
 
-  /** Whether a worker could have delivered a result during the last `forMs`. */
+  /**
+   * Whether a worker could have delivered a result during the last `forMs`, and now. Only a whole time-out is a gap
+   * here: the one worker of a fleet may send its heartbeats as slowly as that, and its deadlines must pass.
+   */
   wasReachable(forMs: number, nowMs: number): boolean {
     if (this.lastMs === undefined) return false;
     const quietMs = nowMs - this.lastMs;
     if (quietMs >= this.longestMs) return true;
-    return quietMs <= this.gapMs && nowMs - this.sinceMs >= forMs;
+    return quietMs <= this.gapMs && nowMs - this.reachableSinceMs >= forMs;
   }
 }

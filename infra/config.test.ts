@@ -10,6 +10,7 @@ test("defaults are the contract's constants", () => {
     offerS: 30,
     deafAfterS: 180,
     rankedTenants: [],
+    sampleIntervalS: 60,
   });
   expect(config.jobs).toMatchObject({ timeoutS: 604_800, cancelGraceS: 20 });
   expect(config.jobs.policy).toMatchObject({ train: { gpu: 1 }, audit: {} });

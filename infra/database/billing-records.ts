@@ -148,6 +148,17 @@ const LINE_ID = (id: string, month: string): string =>
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
 
+/** YYYY-MM-DD, the first day of the month in which an outcome of that time counts now. */
+export async function monthOfLine(db: Queryable, time: Date): Promise<string> {
+  const row = await maybeOne<{ month: string }>(
+    db,
+    `select to_char(${MONTH_OF_LINE("$1::timestamptz")}, 'YYYY-MM-DD') as month`,
+    [time],
+  );
+  if (!row) throw new Error("a select without a table has one row");
+  return row.month;
+}
+
 /** Of a job that ended without a bill: what it used is in its month's sums all the same. */
 export async function insertUnbilledLine(
   db: Queryable,

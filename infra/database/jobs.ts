@@ -69,8 +69,10 @@ export const DERIVED = `(
   select jsonb_build_object('activity', activity, 'tries', tries, 'since', since)
   from stuck_writes where workflow_id = 'job:' || job_id and status not in ('completed', 'failed')
   order by since limit 1) as stuck,
-  case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else exists (
-    select from artifacts r where r.job_id = jobs.job_id and r.manifest->'files'->0 is not null)
+  case when artifacts_uri is null then false when artifacts_uri like 'forge:%' then true else coalesce((
+    -- Not EXISTS, which is planned as a scan of all artifacts.
+    select r.manifest->'files'->0 is not null from artifacts r where r.job_id = jobs.job_id
+    order by 1 desc limit 1), false)
   end as has_files,
   (select jsonb_build_object('usd', total_cost_usd, 'state', state)
    from billing_records b where b.job_id = jobs.job_id) as bill`;

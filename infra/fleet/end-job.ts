@@ -3,7 +3,7 @@ import { isFinal } from "../../core/states";
 import type { Context } from "../context";
 import { listAttempts, lockLatestAttempt } from "../database/attempts";
 import { recordAudit } from "../database/audit";
-import { findBillingRecord, insertUnbilledLine } from "../database/billing-records";
+import { findBillingRecord, insertUnbilledLine, monthOfLine } from "../database/billing-records";
 import { failJob, lockJob } from "../database/jobs";
 import { settleAllDebts } from "../database/outbox";
 import type { Queryable } from "../database/pool";
@@ -67,7 +67,7 @@ export async function settleBill(ctx: Context, jobId: string): Promise<void> {
 async function closeOpenBill(db: Queryable, jobId: string): Promise<boolean> {
   const record = await findBillingRecord(db, jobId, null);
   if (record?.state === "accruing") {
-    const month = `${record.created_at.toISOString().slice(0, "YYYY-MM".length)}-01`;
+    const month = await monthOfLine(db, record.created_at);
     await closeBill(db, { ...record, lived: [{ month, days: 0 }] });
   }
   return record !== undefined;

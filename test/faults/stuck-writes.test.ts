@@ -180,6 +180,34 @@ test("a deployment that could not be written has served no day", async () => {
   await forge.proveInvariants();
 }, 60_000);
 
+test("a deployment that could not be written for two months changes no closed month", async () => {
+  const { pool } = forge.ctx;
+  const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
+  await transaction(pool, async (db) => {
+    await execute(db, "set local session_replication_role = replica");
+    await execute(
+      db,
+      `update attempts set started_at = started_at - interval '2 months',
+                           ended_at = ended_at - interval '2 months' where job_id = $1`,
+      [jobId],
+    );
+    await execute(
+      db,
+      "update billing_records set created_at = created_at - interval '2 months' where job_id = $1",
+      [jobId],
+    );
+  });
+  expect(await end(jobId)).toMatchObject({ code: 0 });
+  await untilFailedInTemporal(jobId);
+  const lines = await all<{ is_open: boolean }>(
+    pool,
+    `select month = date_trunc('month', now() at time zone 'UTC') as is_open from billing_lines where job_id = $1`,
+    [jobId],
+  );
+  expect(lines).toEqual([{ is_open: true }]);
+  await forge.proveInvariants();
+}, 60_000);
+
 test("a job that is ended in the moment in which its bill is written leaves none open", async () => {
   const { pool } = forge.ctx;
   const lock = 43;
