@@ -4,6 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import {
   accessibilityProblems,
+  FORMS,
   inBrowser,
   openBrowser,
   openSignedIn,
@@ -96,12 +97,7 @@ inBrowser("deployments", () => {
     expect(page.url()).toMatch(/tab=bill/);
   });
 
-  test.each([
-    { name: "light", dark: false, phone: false },
-    { name: "dark", dark: true, phone: false },
-    { name: "phone", dark: false, phone: true },
-    { name: "phone-dark", dark: true, phone: true },
-  ])("pages in $name", async ({ name: form, dark, phone }) => {
+  test.each(FORMS)("pages in $name", async ({ name: form, dark, phone }) => {
     const { page, context, complaints } = await visit(browser, { dark, phone });
     await openSignedIn(page, forge.user, "/ui/deployments");
     const path = `/deployments/${deployment.deployment_id}`;

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import {
   accessibilityProblems,
+  FORMS,
   inBrowser,
   openBrowser,
   openSignedIn,
@@ -167,12 +168,7 @@ inBrowser("pipelines", () => {
     await page.getByText("No pipeline matches these filters.").waitFor();
   });
 
-  test.each([
-    { name: "light", dark: false, phone: false },
-    { name: "dark", dark: true, phone: false },
-    { name: "phone", dark: false, phone: true },
-    { name: "phone-dark", dark: true, phone: true },
-  ])("pages in $name", async ({ name: form, dark, phone }) => {
+  test.each(FORMS)("pages in $name", async ({ name: form, dark, phone }) => {
     const { pipelines } = await forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
     const { page, context, complaints } = await visit(browser, { dark, phone });

@@ -24,6 +24,17 @@ export async function openBrowser(): Promise<Browser> {
   return await chromium.launch({ executablePath, args: FLAGS });
 }
 
+/** Themes and sizes in which pages are looked at; `npm run test:slow` looks at them in all. */
+const ALL_FORMS = [
+  { name: "light", dark: false, phone: false },
+  { name: "dark", dark: true, phone: false },
+  { name: "phone", dark: false, phone: true },
+  { name: "phone-dark", dark: true, phone: true },
+];
+export const FORMS = process.env.TEST_SLOW
+  ? ALL_FORMS
+  : ALL_FORMS.filter(({ dark, phone }) => dark === phone);
+
 export interface Visit {
   page: Page;
   context: BrowserContext;
@@ -43,11 +54,7 @@ const PHONE = { width: 320, height: 720 };
 const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (event) =>
   noteViolation([event.violatedDirective, event.blockedURI, event.sourceFile, event.lineNumber].join(" ")));`;
 
-const runAxe = (rules: string[] | undefined): string =>
-  `axe.run(document, ${JSON.stringify({
-    resultTypes: ["violations"],
-    ...(rules ? { runOnly: { type: "rule", values: rules } } : {}),
-  })})`;
+const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] })`;
 
 const IS_TOO_WIDE = `(() => {
   const main = document.querySelector("main");
@@ -94,10 +101,10 @@ export async function openSignedIn(page: Page, api: ApiClient, path: string): Pr
   await signIn(page, api.key);
 }
 
-/** What axe finds that is serious or worse, one line each. @param rules only these; by default all. */
-export async function accessibilityProblems(page: Page, rules?: string[]): Promise<string[]> {
+/** What axe finds that is serious or worse, one line each. */
+export async function accessibilityProblems(page: Page): Promise<string[]> {
   if (!(await page.evaluate("Boolean(globalThis.axe)"))) await page.evaluate(axe.source);
-  const { violations } = await page.evaluate<AxeResults>(runAxe(rules));
+  const { violations } = await page.evaluate<AxeResults>(RUN_AXE);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .flatMap(({ id, help, nodes }) =>
