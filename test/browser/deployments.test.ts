@@ -1,15 +1,12 @@
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Browser } from "playwright-core";
 import {
-  accessibilityProblems,
   FORMS,
   inBrowser,
+  lookAt,
   openBrowser,
   openSignedIn,
-  screenshotFolder,
-  scrollsSideways,
   type Visit,
   visit,
 } from "../support/browser";
@@ -113,9 +110,7 @@ inBrowser("deployments", () => {
       await page.goto(`${forge.stack.apiUrl}/ui${address}`);
       await page.getByText(shown).first().waitFor({ state: "attached" });
       await page.waitForTimeout(150);
-      await page.screenshot({ path: join(screenshotFolder(), `${each}-${form}.png`) });
-      problems.push(...(await accessibilityProblems(page)).map((problem) => `${each}: ${problem}`));
-      if (await scrollsSideways(page)) problems.push(`${each}: scrolls sideways`);
+      problems.push(...(await lookAt(page, `${each}-${form}`)));
     }
     expect(problems).toEqual([]);
     expect(complaints).toEqual([]);

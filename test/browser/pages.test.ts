@@ -1,17 +1,6 @@
-import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { runJob } from "../support/agent-jobs";
-import {
-  accessibilityProblems,
-  FORMS,
-  goTo,
-  inBrowser,
-  openBrowser,
-  screenshotFolder,
-  scrollsSideways,
-  signIn,
-  visit,
-} from "../support/browser";
+import { FORMS, goTo, inBrowser, lookAt, openBrowser, signIn, visit } from "../support/browser";
 import { type Forge, startForge } from "../support/forge";
 
 /** Each page in both themes, wide and on a phone: no serious problem for axe, and nothing refused by the policy. */
@@ -87,18 +76,11 @@ inBrowser("pages", () => {
       const { page, context, complaints } = await visit(browser, { dark, phone });
       await page.goto(`${forge.stack.apiUrl}/ui/`);
       await page.getByRole("heading", { name: "Sign in" }).waitFor();
-      const problems: string[] = [];
-      const look = async (name: string): Promise<void> => {
-        await page.screenshot({ path: join(screenshotFolder(), `${name}-${form}.png`) });
-        const found = await accessibilityProblems(page);
-        problems.push(...found.map((each) => `${name}: ${each}`));
-        if (await scrollsSideways(page)) problems.push(`${name}: scrolls sideways`);
-      };
-      await look("sign-in");
+      const problems = await lookAt(page, `sign-in-${form}`);
       await signIn(page, forge.user.key);
       for (const name of Object.keys(PAGES)) {
         await show(page, name);
-        await look(name);
+        problems.push(...(await lookAt(page, `${name}-${form}`)));
       }
       expect(problems).toEqual([]);
       expect(complaints).toEqual([]);

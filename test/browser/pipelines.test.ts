@@ -1,13 +1,10 @@
-import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import {
-  accessibilityProblems,
   FORMS,
   inBrowser,
+  lookAt,
   openBrowser,
   openSignedIn,
-  screenshotFolder,
-  scrollsSideways,
   type Visit,
   visit,
 } from "../support/browser";
@@ -185,9 +182,7 @@ inBrowser("pipelines", () => {
       await page.goto(`${forge.stack.apiUrl}/ui${path}`);
       await page.getByText(text).first().waitFor({ state: "attached" });
       await page.waitForTimeout(150);
-      await page.screenshot({ path: join(screenshotFolder(), `${each}-${form}.png`) });
-      problems.push(...(await accessibilityProblems(page)).map((problem) => `${each}: ${problem}`));
-      if (await scrollsSideways(page)) problems.push(`${each}: scrolls sideways`);
+      problems.push(...(await lookAt(page, `${each}-${form}`)));
     }
     expect(problems).toEqual([]);
     expect(complaints).toEqual([]);

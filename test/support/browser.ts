@@ -119,12 +119,20 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
   );
 };
 
+/** Takes a picture of a page. What is wrong with it, one line each: for axe, and by its width. */
+export async function lookAt(page: Page, picture: string): Promise<string[]> {
+  await page.screenshot({ path: join(screenshotFolder(), `${picture}.png`) });
+  const problems = await accessibilityProblems(page);
+  if (await scrollsSideways(page)) problems.push("scrolls sideways");
+  return problems.map((problem) => `${picture}: ${problem}`);
+}
+
 /** Whether anything but a region that scrolls by itself is wider than the window. */
-export const scrollsSideways = async (page: Page): Promise<boolean> =>
+const scrollsSideways = async (page: Page): Promise<boolean> =>
   await page.evaluate<boolean>(IS_TOO_WIDE);
 
 /** Where screenshots of the last run lie. */
-export function screenshotFolder(): string {
+function screenshotFolder(): string {
   const folder = process.env.FORGE_SCREENSHOTS ?? join(cacheDir(), "screenshots");
   mkdirSync(folder, { recursive: true });
   return folder;

@@ -8,8 +8,9 @@ const MAX_SINGLE = 20;
 
 /** Where the rows of a list come from, newest first. */
 export interface ListSource<Row> {
-  /** Of the cache; it includes the filters. */
-  key: readonly unknown[];
+  /** What the cache's keys begin with: a row's page reads it as `[thing, "one", id]`. */
+  thing: string;
+  filters: object;
   readPage: (after: string | undefined) => Promise<Page<Row>>;
   readOne: (id: string) => Promise<Row>;
   idOf: (row: Row) => string;
@@ -37,7 +38,7 @@ export interface LiveList<Row> {
  */
 export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const queries = useQueryClient();
-  const listKey = [...source.key, "list"];
+  const listKey = [source.thing, "list", source.filters];
   const list = useInfiniteQuery({
     queryKey: listKey,
     queryFn: ({ pageParam }) => source.readPage(pageParam),
@@ -49,7 +50,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     meta: { live: false },
   });
   const head = useQuery({
-    queryKey: [...source.key, "head"],
+    queryKey: [source.thing, "head", source.filters],
     queryFn: () => source.readPage(undefined),
     refetchInterval: POLL_MS,
   });
@@ -57,7 +58,7 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const fresh = head.data?.items;
   const singles = useQueries({
     queries: unseen(source, shown, fresh).map((row) => ({
-      queryKey: [...source.key, "row", source.idOf(row)],
+      queryKey: [source.thing, "one", source.idOf(row)],
       queryFn: () => source.readOne(source.idOf(row)),
       refetchInterval: POLL_MS,
     })),

@@ -1,10 +1,10 @@
-import "@xyflow/react/dist/base.css";
 import type { Lineage as LineageAnswer } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
-import { Controls, type Edge, ReactFlow } from "@xyflow/react";
+import type { Edge } from "@xyflow/react";
 import { useForge } from "../api/context";
 import { ErrorBanner, Notice } from "../ui/error-banner";
 import { plural } from "../ui/format";
+import { Flow, PADDING } from "../ui/graph/flow";
 import { useIsNarrow } from "../ui/graph/use-is-narrow";
 import { useLayout } from "../ui/graph/use-layout";
 import { SkeletonLines } from "../ui/skeleton";
@@ -14,7 +14,6 @@ import { LineageNode, type LineageNodeType, NODE_SIZE } from "./lineage-node";
 const NODE_TYPES = { lineage: LineageNode };
 const MIN_HEIGHT = 140;
 const MAX_HEIGHT = 560;
-const PADDING = 24;
 
 /** What an artifact was made from, and what was made from it. */
 export function Lineage({ artifactId }: { artifactId: string }) {
@@ -68,30 +67,17 @@ function Graph({ lineage }: { lineage: LineageAnswer }) {
         <Notice tone="neutral">It is cut: there are over a thousand artifacts on one side.</Notice>
       )}
       <p className={styles.summary}>{summaryOf(lineage)}</p>
-      <div className={styles.graph} style={{ height }}>
-        <ReactFlow
-          // Another layout is fitted into view again.
-          key={`${direction} ${layout.width} ${layout.height}`}
-          nodes={nodes}
-          edges={edges}
-          nodeTypes={NODE_TYPES}
-          fitView
-          fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
-          minZoom={0.05}
-          maxZoom={1.5}
-          nodesDraggable={false}
-          nodesConnectable={false}
-          elementsSelectable={false}
-          zoomOnScroll={false}
-          zoomOnDoubleClick={false}
-          preventScrolling={false}
-          panOnDrag={!isNarrow}
-          onlyRenderVisibleElements={names.length > 60}
-          aria-label="Graph of the lineage"
-        >
-          {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
-        </ReactFlow>
-      </div>
+      <Flow
+        label="Graph of the lineage"
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        layout={layout}
+        direction={direction}
+        height={height}
+        isNarrow={isNarrow}
+        isPanned={!isNarrow}
+      />
     </>
   );
 }

@@ -37,11 +37,11 @@ export function JobsPage() {
       {list.error !== null && (
         <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
       )}
-      {(list.jobs !== undefined || list.error === null) && (
+      {(list.rows !== undefined || list.error === null) && (
         <Table
           label="Jobs"
           columns={JOB_COLUMNS}
-          rows={list.jobs}
+          rows={list.rows}
           rowId={({ job_id }) => job_id}
           onOpen={({ job_id }) => navigate({ to: "/jobs/$jobId", params: { jobId: job_id } })}
           empty={isFiltered ? <NothingMatches /> : <NoJobs />}

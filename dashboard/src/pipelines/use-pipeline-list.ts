@@ -10,7 +10,8 @@ const PAGE_SIZE = 50;
 export function usePipelineList(search: PipelinesSearch): LiveList<Pipeline> {
   const forge = useForge();
   return useLiveList<Pipeline>({
-    key: ["pipelines", search],
+    thing: "pipelines",
+    filters: search,
     readPage: (after) => forge.pipelines.list({ ...search, pageSize: PAGE_SIZE }).page(after),
     readOne: (id) => forge.pipelines.get(id),
     idOf: ({ pipeline_id }) => pipeline_id,

@@ -1,6 +1,6 @@
-import "@xyflow/react/dist/base.css";
-import { Controls, type Edge, ReactFlow } from "@xyflow/react";
+import type { Edge } from "@xyflow/react";
 import { useMemo } from "react";
+import { Flow, PADDING } from "../../ui/graph/flow";
 import type { Layout } from "../../ui/graph/layout";
 import { useIsNarrow } from "../../ui/graph/use-is-narrow";
 import { useLayout } from "../../ui/graph/use-layout";
@@ -18,7 +18,6 @@ const MIN_HEIGHT = 120;
 const MAX_HEIGHT = 520;
 /** Of a graph in a narrow window, which is read from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
-const PADDING = 24;
 /** Smaller, a finger moves and spreads the graph instead of scrolling the page. */
 const READABLE_ZOOM = 0.6;
 /** Of the page, at both sides of the graph in a narrow window. */
@@ -57,37 +56,23 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
       source,
       target,
       focusable: false,
-      className:
-        (critical.has(source) && critical.has(target) ? styles.critical : styles.edge) ?? "",
+      className: (critical.has(source) && critical.has(target) && styles.critical) || "",
     }),
   );
   const zoom = isNarrow ? narrowZoom(layout) : 1;
   const height = heightOf(layout, isNarrow, zoom);
   return (
-    <div className={styles.graph} style={{ height }}>
-      <ReactFlow
-        // Another layout is fitted into view again.
-        key={`${direction} ${layout.width} ${layout.height}`}
-        nodes={nodes}
-        edges={edges}
-        nodeTypes={NODE_TYPES}
-        fitView
-        fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
-        minZoom={0.05}
-        maxZoom={1.5}
-        nodesDraggable={false}
-        nodesConnectable={false}
-        elementsSelectable={false}
-        zoomOnScroll={false}
-        zoomOnDoubleClick={false}
-        preventScrolling={false}
-        panOnDrag={!isNarrow || zoom < READABLE_ZOOM}
-        onlyRenderVisibleElements={steps.length > 60}
-        aria-label="Graph of the steps"
-      >
-        {!isNarrow && <Controls showInteractive={false} orientation="horizontal" />}
-      </ReactFlow>
-    </div>
+    <Flow
+      label="Graph of the steps"
+      nodes={nodes}
+      edges={edges}
+      nodeTypes={NODE_TYPES}
+      layout={layout}
+      direction={direction}
+      height={height}
+      isNarrow={isNarrow}
+      isPanned={!isNarrow || zoom < READABLE_ZOOM}
+    />
   );
 }
 
