@@ -56,14 +56,18 @@ export class Pulse {
       const row = heard.get(keyOf(beat.workerId, beat.userId));
       return beat.boundKeyId === null || beat.boundKeyId === row?.bound_key_id ? row : undefined;
     };
-    for (const beat of latest.values()) if (rowOf(beat)) this.samples.add(beat);
+    for (const beat of latest.values()) {
+      const row = rowOf(beat);
+      if (!row) continue;
+      this.samples.add(beat);
+      this.addMetrics(beat, row);
+    }
     const progress = [...latest.values()].flatMap((beat) => {
       const row = rowOf(beat);
       const running = { job_id: beat.jobId, attempt: beat.attempt };
       if (!row || beat.jobId === null || beat.progress === null || !holds(row, running)) return [];
       return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
     });
-    for (const beat of latest.values()) this.addMetrics(beat, rowOf(beat));
     if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
     const denials = [...latest.values()].flatMap((beat) => {
       const row = rowOf(beat);
@@ -81,10 +85,10 @@ export class Pulse {
   }
 
   /** What a worker reports of the job that it holds is kept, over time. */
-  private addMetrics(beat: Beat, row: Heard | undefined): void {
+  private addMetrics(beat: Beat, row: Heard): void {
     const { jobId, attempt, workerId, progress, metrics } = beat;
     const isEmpty = progress === null && Object.keys(metrics).length === 0;
-    if (isEmpty || jobId === null || !row || row.held_attempt === null) return;
+    if (isEmpty || jobId === null || row.held_attempt === null) return;
     if (!holds(row, { job_id: jobId, attempt })) return;
     const held = { job_id: jobId, attempt: row.held_attempt, worker_id: workerId };
     this.jobMetrics.add({ ...held, progress, metrics });

@@ -1,3 +1,4 @@
+import type { TimeSpan } from "./job-throughput";
 import { all, execute, type Queryable } from "./pool";
 
 /** What a worker reported since the last sample: means, and how many heartbeats they are of. */
@@ -47,7 +48,7 @@ export interface SampleBucket {
 export async function readSamples(
   db: Queryable,
   workerId: string,
-  { since, until, bucketS }: { since: string; until: string; bucketS: number },
+  { since, until, bucketS }: TimeSpan,
 ): Promise<SampleBucket[]> {
   return await all<SampleBucket & Record<string, unknown>>(
     db,

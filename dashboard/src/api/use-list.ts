@@ -32,9 +32,9 @@ export function useList<T>(
     refetchInterval: pollMs,
     enabled,
   });
-  const items = useMemo(() => query.data?.pages.flatMap((page) => page.items), [query.data]);
+  const rows = useMemo(() => query.data?.pages.flatMap((page) => page.items), [query.data]);
   return {
-    items,
+    rows,
     error: query.error,
     retry: () => void query.refetch(),
     hasMore: query.hasNextPage,

@@ -5,11 +5,10 @@ import { given } from "../app/search-params";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { IdText } from "../ui/copy";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
 import { ABSENT, formatBytes, formatNumber } from "../ui/format";
-import { LoadMore } from "../ui/load-more";
+import { ListTable } from "../ui/list-table";
 import { Page } from "../ui/page";
-import { type Column, Table } from "../ui/table";
+import type { Column } from "../ui/table";
 import { Tag } from "../ui/tag";
 import { TextFilter } from "../ui/text-filter";
 import { Time } from "../ui/time";
@@ -106,22 +105,17 @@ export function ArtifactsPage() {
           show={kindName}
         />
       </Toolbar>
-      {list.error && (
-        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
-      )}
-      {(list.items || !list.error) && (
-        <Table
-          label="Artifacts"
-          columns={COLUMNS}
-          rows={list.items}
-          rowId={({ artifact_id }) => artifact_id}
-          onOpen={({ artifact_id }) =>
-            navigate({ to: "/artifacts/$artifactId", params: { artifactId: artifact_id } })
-          }
-          empty={isFiltered ? <NothingMatches /> : <NoArtifacts />}
-        />
-      )}
-      <LoadMore list={list} what="older artifacts" />
+      <ListTable
+        label="Artifacts"
+        columns={COLUMNS}
+        list={list}
+        more="older artifacts"
+        rowId={({ artifact_id }) => artifact_id}
+        onOpen={({ artifact_id }) =>
+          navigate({ to: "/artifacts/$artifactId", params: { artifactId: artifact_id } })
+        }
+        empty={isFiltered ? <NothingMatches /> : <NoArtifacts />}
+      />
     </Page>
   );
 }

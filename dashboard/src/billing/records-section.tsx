@@ -3,11 +3,9 @@ import { JOB_TYPES } from "../jobs/search";
 import { Button } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
 import { Select } from "../ui/field";
-import { LoadMore } from "../ui/load-more";
+import { ListTable } from "../ui/list-table";
 import { Section } from "../ui/page";
-import { Table } from "../ui/table";
 import { recordColumns } from "./record-columns";
 import { RecordDialog } from "./record-dialog";
 import styles from "./records-section.module.css";
@@ -56,41 +54,33 @@ export function RecordsSection({ period, isNow, search, onChange }: Props) {
         </div>
       }
     >
-      {list.error !== null && (
-        <ErrorBanner
-          what="The records could not be loaded"
-          error={list.error}
-          onRetry={list.retry}
-        />
-      )}
-      {(list.items !== undefined || list.error === null) && (
-        <Table<BillingRecord>
-          label="Billing records"
-          columns={recordColumns(open)}
-          rows={list.items}
-          rowId={({ job_id }) => job_id}
-          onOpen={({ job_id }) => open(job_id)}
-          empty={
-            types.length > 0 ? (
-              <Empty
-                title="No record of this month is of these types."
-                action={<Button onClick={() => onChange({ job_type: [] })}>Show all types</Button>}
-              />
-            ) : (
-              <Empty
-                title="Jobs that complete are billed here."
-                {...(isNow ? { command: FIRST } : {})}
-              >
-                {isNow ? "None has completed in this month yet. Submit one:" : undefined}
-              </Empty>
-            )
-          }
-        />
-      )}
-      <LoadMore list={list} what="more records" />
+      <ListTable<BillingRecord>
+        label="Billing records"
+        columns={recordColumns(open)}
+        list={list}
+        more="more records"
+        failed="The records could not be loaded"
+        rowId={({ job_id }) => job_id}
+        onOpen={({ job_id }) => open(job_id)}
+        empty={
+          types.length > 0 ? (
+            <Empty
+              title="No record of this month is of these types."
+              action={<Button onClick={() => onChange({ job_type: [] })}>Show all types</Button>}
+            />
+          ) : (
+            <Empty
+              title="Jobs that complete are billed here."
+              {...(isNow ? { command: FIRST } : {})}
+            >
+              {isNow ? "None has completed in this month yet. Submit one:" : undefined}
+            </Empty>
+          )
+        }
+      />
       <RecordDialog
         jobId={search.record}
-        record={list.items?.find(({ job_id }) => job_id === search.record)}
+        record={list.rows?.find(({ job_id }) => job_id === search.record)}
         onClose={() => onChange({ record: "" })}
       />
     </Section>

@@ -3,10 +3,8 @@ import { useList } from "../api/use-list";
 import { given } from "../app/search-params";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
-import { LoadMore } from "../ui/load-more";
+import { ListTable } from "../ui/list-table";
 import { Page } from "../ui/page";
-import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { DEPLOYMENT_COLUMNS } from "./deployment-columns";
 import { DEPLOYMENT_STATUSES } from "./search";
@@ -23,7 +21,7 @@ export function DeploymentsPage() {
   const isFiltered = Object.keys(search).length > 0;
   return (
     <Page title="Deployments">
-      {(isFiltered || (list.items?.length ?? 0) > 0) && (
+      {(isFiltered || (list.rows?.length ?? 0) > 0) && (
         <Toolbar>
           <ChoiceFilter
             title="Status"
@@ -36,25 +34,20 @@ export function DeploymentsPage() {
           />
         </Toolbar>
       )}
-      {list.error !== null && (
-        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
-      )}
-      {(list.items !== undefined || list.error === null) && (
-        <Table
-          label="Deployments"
-          columns={DEPLOYMENT_COLUMNS}
-          rows={list.items}
-          rowId={({ deployment_id }) => deployment_id}
-          onOpen={({ deployment_id }) =>
-            navigate({
-              to: "/deployments/$deploymentId",
-              params: { deploymentId: deployment_id },
-            })
-          }
-          empty={isFiltered ? <NothingMatches /> : <NoDeployments />}
-        />
-      )}
-      <LoadMore list={list} what="older deployments" />
+      <ListTable
+        label="Deployments"
+        columns={DEPLOYMENT_COLUMNS}
+        list={list}
+        more="older deployments"
+        rowId={({ deployment_id }) => deployment_id}
+        onOpen={({ deployment_id }) =>
+          navigate({
+            to: "/deployments/$deploymentId",
+            params: { deploymentId: deployment_id },
+          })
+        }
+        empty={isFiltered ? <NothingMatches /> : <NoDeployments />}
+      />
     </Page>
   );
 }

@@ -1,10 +1,7 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { Button } from "../ui/button";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
-import { LoadMore } from "../ui/load-more";
+import { ListTable, NewRows } from "../ui/list-table";
 import { Page } from "../ui/page";
-import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { JOB_COLUMNS } from "./job-columns";
 import { JobFilters } from "./job-filters";
@@ -20,34 +17,21 @@ export function JobsPage() {
   const isFiltered = Object.keys(search).length > 0;
   return (
     <Page title="Jobs">
-      <Toolbar
-        end={
-          list.newCount > 0 && (
-            <Button kind="primary" onClick={list.showNew}>
-              {list.newCount} new
-            </Button>
-          )
-        }
-      >
+      <Toolbar end={<NewRows list={list} />}>
         <JobFilters
           search={search}
           onChange={(next) => navigate({ to: "/jobs", search: next, replace: true })}
         />
       </Toolbar>
-      {list.error !== null && (
-        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
-      )}
-      {(list.rows !== undefined || list.error === null) && (
-        <Table
-          label="Jobs"
-          columns={JOB_COLUMNS}
-          rows={list.rows}
-          rowId={({ job_id }) => job_id}
-          onOpen={({ job_id }) => navigate({ to: "/jobs/$jobId", params: { jobId: job_id } })}
-          empty={isFiltered ? <NothingMatches /> : <NoJobs />}
-        />
-      )}
-      <LoadMore list={list} what="older jobs" />
+      <ListTable
+        label="Jobs"
+        columns={JOB_COLUMNS}
+        list={list}
+        more="older jobs"
+        rowId={({ job_id }) => job_id}
+        onOpen={({ job_id }) => navigate({ to: "/jobs/$jobId", params: { jobId: job_id } })}
+        empty={isFiltered ? <NothingMatches /> : <NoJobs />}
+      />
     </Page>
   );
 }

@@ -1,13 +1,11 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
 import { given } from "../app/search-params";
-import { Button, buttonClass } from "../ui/button";
+import { buttonClass } from "../ui/button";
 import { Empty } from "../ui/empty";
-import { ErrorBanner } from "../ui/error-banner";
 import { useHotkeys } from "../ui/hotkeys";
-import { LoadMore } from "../ui/load-more";
+import { ListTable, NewRows } from "../ui/list-table";
 import { Page } from "../ui/page";
-import { Table } from "../ui/table";
 import { Toolbar } from "../ui/toolbar";
 import { PIPELINE_COLUMNS } from "./pipeline-columns";
 import { PipelineFilters } from "./pipeline-filters";
@@ -40,36 +38,23 @@ export function PipelinesPage() {
         </Link>
       }
     >
-      <Toolbar
-        end={
-          list.newCount > 0 && (
-            <Button kind="primary" onClick={list.showNew}>
-              {list.newCount} new
-            </Button>
-          )
-        }
-      >
+      <Toolbar end={<NewRows list={list} />}>
         <PipelineFilters
           search={search}
           onChange={(next) => navigate({ to: "/pipelines", search: given(next), replace: true })}
         />
       </Toolbar>
-      {list.error !== null && (
-        <ErrorBanner what="The list could not be updated" error={list.error} onRetry={list.retry} />
-      )}
-      {(list.rows !== undefined || list.error === null) && (
-        <Table
-          label="Pipelines"
-          columns={PIPELINE_COLUMNS}
-          rows={list.rows}
-          rowId={({ pipeline_id }) => pipeline_id}
-          onOpen={({ pipeline_id }) =>
-            navigate({ to: "/pipelines/$pipelineId", params: { pipelineId: pipeline_id } })
-          }
-          empty={isFiltered ? <NothingMatches /> : <NoPipelines />}
-        />
-      )}
-      <LoadMore list={list} what="older pipelines" />
+      <ListTable
+        label="Pipelines"
+        columns={PIPELINE_COLUMNS}
+        list={list}
+        more="older pipelines"
+        rowId={({ pipeline_id }) => pipeline_id}
+        onOpen={({ pipeline_id }) =>
+          navigate({ to: "/pipelines/$pipelineId", params: { pipelineId: pipeline_id } })
+        }
+        empty={isFiltered ? <NothingMatches /> : <NoPipelines />}
+      />
     </Page>
   );
 }

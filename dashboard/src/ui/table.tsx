@@ -17,7 +17,7 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
 }
 
-interface Props<Row> {
+export interface TableProps<Row> {
   label: string;
   columns: readonly Column<Row>[];
   rows: readonly Row[] | undefined;
@@ -35,7 +35,7 @@ const OVERSCAN = 16;
  * A table of any length: only the rows in view are in the document. `j` and `k` move between rows, Enter
  * opens one. Lists come in pages from the server, newest first, so it neither sorts nor filters.
  */
-export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: Props<Row>) {
+export function Table<Row>({ label, columns, rows, rowId, onOpen, empty }: TableProps<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const area = useScrollArea();
   const [margin, setMargin] = useState(0);

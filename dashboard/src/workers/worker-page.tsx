@@ -135,7 +135,7 @@ function Jobs({ workerId }: { workerId: string }) {
       <Table
         label="Jobs of the worker"
         columns={COLUMNS}
-        rows={list.items?.map(plainJob)}
+        rows={list.rows?.map(plainJob)}
         rowId={({ job_id }) => job_id}
         empty={<p className={styles.next}>No job has run on it yet.</p>}
       />
