@@ -49,13 +49,17 @@ export function dashboard(folder = FOLDER): Site | undefined {
 function siteFile(folder: string, path: string): SiteFile {
   const at = join(folder, path);
   const bytes = (suffix: string): (() => Buffer) => once(() => readFileSync(`${at}${suffix}`));
-  const digest = createHash("sha256").update(readFileSync(at)).digest("base64url").slice(0, 22);
+  const identity = bytes("");
   return {
     contentType: CONTENT_TYPES[extname(path)] ?? "application/octet-stream",
-    etag: `"${digest}"`,
+    // When it is asked for: a server's start reads none of a hundred files.
+    etag: once(() => {
+      const digest = createHash("sha256").update(identity()).digest("base64url").slice(0, 22);
+      return `"${digest}"`;
+    }),
     isImmutable: path.startsWith("assets/"),
     encodings: {
-      identity: bytes(""),
+      identity,
       ...(existsSync(`${at}.br`) ? { br: bytes(".br") } : {}),
       ...(existsSync(`${at}.gz`) ? { gzip: bytes(".gz") } : {}),
     },

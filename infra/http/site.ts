@@ -4,7 +4,7 @@ import { matchesEtag } from "./conditional";
 /** A file of a site, in the encodings that it was built with. */
 export interface SiteFile {
   contentType: string;
-  etag: string;
+  etag: () => string;
   /** Its name has a hash of its content: the name never has other bytes. */
   isImmutable: boolean;
   /** The bytes by content encoding; `identity` is always there. */
@@ -47,6 +47,7 @@ function send(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
+  const etag = file.etag();
   reply.headers({
     "content-security-policy": contentSecurityPolicy,
     "cross-origin-opener-policy": "same-origin",
@@ -54,10 +55,10 @@ function send(
     "referrer-policy": "no-referrer",
     "x-content-type-options": "nosniff",
     "cache-control": file.isImmutable ? `public, max-age=${YEAR_S}, immutable` : "no-cache",
-    etag: file.etag,
+    etag,
     vary: "accept-encoding",
   });
-  if (matchesEtag(request.headers["if-none-match"], file.etag)) return reply.code(304).send();
+  if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
   const encoding = encodingFor(file, request.headers["accept-encoding"]);
   if (encoding !== "identity") reply.header("content-encoding", encoding);
   return reply.type(file.contentType).send((file.encodings[encoding] ?? file.encodings.identity)());
