@@ -4,7 +4,7 @@ import type { Browser } from "playwright-core";
 import {
   FORMS,
   inBrowser,
-  lookAt,
+  lookAtAll,
   openBrowser,
   openSignedIn,
   type Visit,
@@ -94,27 +94,16 @@ inBrowser("deployments", () => {
     expect(page.url()).toMatch(/tab=bill/);
   });
 
-  test.each(FORMS)("pages in $name", async ({ name: form, dark, phone }) => {
-    const { page, context, complaints } = await visit(browser, { dark, phone });
-    await openSignedIn(page, forge.user, "/ui/deployments");
+  test.each(FORMS)("pages in $name", async (form) => {
     const path = `/deployments/${deployment.deployment_id}`;
-    const pages: Record<string, [path: string, text: string]> = {
+    const seen = await lookAtAll(browser, forge.user, form, {
       deployments: ["/deployments", "Serving"],
       deployment: [path, "Enter sends."],
       "deployment-code": [`${path}?tab=code`, "from openai import OpenAI"],
       "deployment-servers": [`${path}?tab=servers`, "Served for"],
       "deployment-bill": [`${path}?tab=bill`, "Rate card"],
-    };
-    const problems: string[] = [];
-    for (const [each, [address, shown]] of Object.entries(pages)) {
-      await page.goto(`${forge.stack.apiUrl}/ui${address}`);
-      await page.getByText(shown).first().waitFor({ state: "attached" });
-      await page.waitForTimeout(150);
-      problems.push(...(await lookAt(page, `${each}-${form}`)));
-    }
-    expect(problems).toEqual([]);
-    expect(complaints).toEqual([]);
-    await context.close();
+    });
+    expect(seen).toEqual({ problems: [], complaints: [] });
   });
 
   test("is scaled, then stopped after a question that says what it ends", async () => {

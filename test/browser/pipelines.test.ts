@@ -2,7 +2,7 @@ import type { Browser } from "playwright-core";
 import {
   FORMS,
   inBrowser,
-  lookAt,
+  lookAtAll,
   openBrowser,
   openSignedIn,
   type Visit,
@@ -165,27 +165,16 @@ inBrowser("pipelines", () => {
     await page.getByText("No pipeline matches these filters.").waitFor();
   });
 
-  test.each(FORMS)("pages in $name", async ({ name: form, dark, phone }) => {
+  test.each(FORMS)("pages in $name", async (form) => {
     const { pipelines } = await forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
-    const { page, context, complaints } = await visit(browser, { dark, phone });
-    await openSignedIn(page, forge.user, "/ui/pipelines");
-    const pages: Record<string, [path: string, text: string]> = {
+    const seen = await lookAtAll(browser, forge.user, form, {
       pipelines: ["/pipelines", "by form"],
       "pipeline-new": ["/pipelines/new", "The same without this form"],
       pipeline: [`/pipelines/${completed}`, "React Flow"],
       "pipeline-timeline": [`/pipelines/${completed}?view=gantt`, "on the critical path"],
       "pipeline-steps": [`/pipelines/${completed}?view=steps&step=evaluate`, "In all"],
-    };
-    const problems: string[] = [];
-    for (const [each, [path, text]] of Object.entries(pages)) {
-      await page.goto(`${forge.stack.apiUrl}/ui${path}`);
-      await page.getByText(text).first().waitFor({ state: "attached" });
-      await page.waitForTimeout(150);
-      problems.push(...(await lookAt(page, `${each}-${form}`)));
-    }
-    expect(problems).toEqual([]);
-    expect(complaints).toEqual([]);
-    await context.close();
+    });
+    expect(seen).toEqual({ problems: [], complaints: [] });
   });
 });

@@ -127,6 +127,27 @@ export async function lookAt(page: Page, picture: string): Promise<string[]> {
   return problems.map((problem) => `${picture}: ${problem}`);
 }
 
+/** Looks at pages in one of the forms. @param pages by picture: a path below /ui, and a text that is there when it has loaded. */
+export async function lookAtAll(
+  browser: Browser,
+  api: ApiClient,
+  { name, dark, phone }: (typeof FORMS)[number],
+  pages: Record<string, [path: string, text: string]>,
+): Promise<{ problems: string[]; complaints: string[] }> {
+  const { page, context, complaints } = await visit(browser, { dark, phone });
+  await openSignedIn(page, api, "/ui/");
+  const problems: string[] = [];
+  for (const [picture, [path, text]] of Object.entries(pages)) {
+    await page.goto(`${api.baseUrl}/ui${path}`);
+    await page.getByText(text).first().waitFor({ state: "attached" });
+    // Overlays and tints have ended, and lists have been measured.
+    await page.waitForTimeout(150);
+    problems.push(...(await lookAt(page, `${picture}-${name}`)));
+  }
+  await context.close();
+  return { problems, complaints };
+}
+
 /** Whether anything but a region that scrolls by itself is wider than the window. */
 const scrollsSideways = async (page: Page): Promise<boolean> =>
   await page.evaluate<boolean>(IS_TOO_WIDE);
