@@ -1,7 +1,6 @@
 import { uptime } from "node:os";
 import type { Context } from "../infra/context";
 import { lockHeldAttempt, unassign } from "../infra/database/attempts";
-import { followStep, readClock } from "../infra/database/clock";
 import {
   listSignsOfLife,
   markDead,
@@ -42,10 +41,6 @@ export class FleetMonitor implements Part {
   private readonly network: Reachability;
   /** The sum of all heartbeat numbers at the last look. */
   private heartbeatsBefore = 0;
-  /** By how much the database's clock was set forward, while its deadlines do not follow yet. */
-  private steppedMs = 0;
-  /** The database's time at the last look before that. */
-  private steppedSince = new Date(0);
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
@@ -93,7 +88,7 @@ export class FleetMonitor implements Part {
     // After an outage a worker has the grace to bring what it finished meanwhile.
     const graceMs = deadlineGraceS * 1000;
     if (this.presence.forMs < graceMs || !this.network.wasReachable(graceMs, nowMs)) return;
-    for (const overdue of await listOverdue(this.ctx.pool)) {
+    for (const overdue of await this.listOverdue()) {
       await this.attempt(overdue.worker_id, () => this.endOverdue(overdue));
     }
   }
@@ -116,13 +111,10 @@ export class FleetMonitor implements Part {
 
   private async look(): Promise<SignsOfLife[]> {
     try {
-      const databaseMs = Date.parse(await readClock(this.ctx.pool));
-      const before = this.presence.databaseMs;
-      const steppedMs = this.presence.look({ runningMs: uptime() * 1000, databaseMs });
-      if (this.steppedMs === 0 && before !== undefined) this.steppedSince = new Date(before);
-      this.steppedMs += steppedMs;
-      await this.followStep();
-      return await listSignsOfLife(this.ctx.pool);
+      await this.ctx.clockWatch.look();
+      const signs = await listSignsOfLife(this.ctx.pool);
+      this.presence.look(uptime() * 1000);
+      return signs;
     } catch (error) {
       // While we could not look, nobody could be heard either.
       this.heartbeats.startOver();
@@ -132,12 +124,14 @@ export class FleetMonitor implements Part {
     }
   }
 
-  private async followStep(): Promise<void> {
-    if (this.steppedMs === 0) return;
-    const byS = this.steppedMs / 1000;
-    const moved = await transaction(this.ctx.pool, (db) => followStep(db, byS, this.steppedSince));
-    this.steppedMs = 0;
-    this.ctx.logger.warn({ by_s: byS, attempts: moved }, "the database's clock was set forward");
+  /** None where the clock was set meanwhile, or may have been: then the deadlines have moved, too. */
+  private async listOverdue(): Promise<OverdueAttempt[]> {
+    const { clockWatch, pool } = this.ctx;
+    const { doubts } = clockWatch;
+    const overdue = await listOverdue(pool);
+    if (overdue.length === 0) return [];
+    await clockWatch.look();
+    return clockWatch.doubts === doubts ? overdue : [];
   }
 
   /** Marking dead and ending its attempt are one transaction; a heartbeat in between undoes both. */

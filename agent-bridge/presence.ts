@@ -1,21 +1,9 @@
-/** One look at the world, by two clocks. */
-export interface Look {
-  /** Monotonic, and also counting while the machine sleeps, in ms. */
-  runningMs: number;
-  /** The database's time of day, in ms. */
-  databaseMs: number;
-}
-
-/** Less than this is the time that looking takes, or a clock that is being slewed. */
-const LEAST_STEP_MS = 5_000;
-
 /**
- * Since when this process has looked without a gap, and by how much the database's clock was set meanwhile. A
- * deadline that passed while nobody was there to take a result proves nothing, nor does one that a clock set
- * forward has passed.
+ * Since when this process has looked without a gap. A deadline that passed while no process was there to take a
+ * result proves nothing.
  */
 export class Presence {
-  private last: Look | undefined;
+  private lastMs: number | undefined;
   private sinceMs = 0;
 
   /** @param lateMs a look that comes later than this after the one before leaves a gap. */
@@ -26,26 +14,17 @@ export class Presence {
     this.sinceMs = Number.POSITIVE_INFINITY;
   }
 
-  /** Takes a look; by how many ms the database's clock was set forward since the one before, or 0. */
-  look(now: Look): number {
-    const before = this.last;
-    this.last = now;
-    const gapMs = before === undefined ? undefined : now.runningMs - before.runningMs;
+  /** @param nowMs monotonic, and also counting while the machine sleeps. */
+  look(nowMs: number): void {
+    const gapMs = this.lastMs === undefined ? undefined : nowMs - this.lastMs;
+    this.lastMs = nowMs;
     if (gapMs === undefined || gapMs > this.lateMs || this.sinceMs === Number.POSITIVE_INFINITY) {
-      this.sinceMs = now.runningMs;
+      this.sinceMs = nowMs;
     }
-    if (before === undefined || gapMs === undefined) return 0;
-    const steppedMs = now.databaseMs - before.databaseMs - gapMs;
-    return steppedMs > LEAST_STEP_MS ? steppedMs : 0;
-  }
-
-  /** The database's time at the last look. */
-  get databaseMs(): number | undefined {
-    return this.last?.databaseMs;
   }
 
   /** For how long there was no gap, up to the last look, in ms. */
   get forMs(): number {
-    return this.last === undefined ? 0 : Math.max(0, this.last.runningMs - this.sinceMs);
+    return this.lastMs === undefined ? 0 : Math.max(0, this.lastMs - this.sinceMs);
   }
 }

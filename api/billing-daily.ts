@@ -73,6 +73,7 @@ async function readDays(
   }
   for (const row of await listDeploymentMonths(db, userId, first)) {
     const shares = splitByDay({
+      month: first,
       portions: portionsOf(row),
       card: row.rate_card,
       written: row.written,

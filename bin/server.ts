@@ -41,6 +41,11 @@ export async function createServer(
     start: () => attributes.start(),
     stop: () => attributes.stop(),
   });
+  // In the other roles the fleet monitor looks.
+  if (role === "worker") {
+    const watch = new Loop("clock-watch", CLOCK_MS, () => ctx.clockWatch.look(), ctx);
+    parts.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
+  }
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
   parts.push(ctx.tables, ...bridge.parts, ...api.parts);
   if (role !== "worker") parts.push(...bridge.watch);
@@ -50,6 +55,7 @@ export async function createServer(
 }
 
 const ATTRIBUTES_MS = 5_000;
+const CLOCK_MS = 2_000;
 
 /** Whatever its role, a process may be the first to start a workflow; and Temporal may be away until later. */
 function makeAttributesKnown(ctx: Context): () => Promise<void> {

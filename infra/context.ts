@@ -1,5 +1,6 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
+import { ClockWatch } from "./clock-watch";
 import type { Config } from "./config";
 import { createPool } from "./database/pool";
 import { type DatabaseTurns, databaseTurnsOf } from "./database/turns";
@@ -25,6 +26,8 @@ export interface Context {
   config: Config;
   logger: Logger;
   clock: Clock;
+  /** Whether the database's clock is set forward or back. */
+  clockWatch: ClockWatch;
   pool: pg.Pool;
   temporal: Client;
   store: ObjectStore;
@@ -74,6 +77,7 @@ export function createContext(
     config,
     logger,
     clock: { nowMs: () => performance.now() },
+    clockWatch: new ClockWatch(pool, logger),
     pool,
     temporal: createTemporalClient(config.temporal),
     store,

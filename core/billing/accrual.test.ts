@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
 import fc from "fast-check";
-import { splitByMonth, withDays } from "./accrual";
+import { type MonthShare, splitByMonth, withDays } from "./accrual";
 import { type Accruing, accruedIn, projectJobs, stillToAccrue } from "./month";
 import { priceJob } from "./pricing";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD, type RateCard } from "./rate-card";
@@ -36,7 +36,38 @@ test("splitting a bill by months never changes its total, wherever it is split",
   );
 });
 
-const accruing = (days: number[], written: string[] = []): Accruing => ({
+test("months add up to the bill whichever of them are written, and whatever they bear", () => {
+  const month = (n: number): string => new Date(Date.UTC(2026, n)).toISOString().slice(0, 10);
+  const days = fc.double({ min: 0, max: 40, noNaN: true });
+  const written = fc.uniqueArray(fc.record({ n: fc.nat(20), days }), { selector: ({ n }) => n });
+  fc.assert(
+    fc.property(fc.array(days, { minLength: 1, maxLength: 12 }), written, (pieces, early) => {
+      const portions = [{ usage: NO_USAGE, gpu_tokens: [] }];
+      const priceOf = (all: number): Decimal =>
+        new Decimal(priceJob("deploy", withDays(portions, all), DEFAULT_RATE_CARD).totalCostUsd);
+      let total = 0;
+      const lived = pieces.map((piece, n) => {
+        total += piece;
+        return { month: month(n), days: total };
+      });
+      // Together at most the bill, each in steps of what it had come to.
+      let closed = 0;
+      const lines = early.map(({ n, days: more }) => {
+        const before = priceOf(closed);
+        closed = Math.min(total, closed + more);
+        return { month: month(n), costUsd: priceOf(closed).minus(before).toFixed() };
+      });
+      const shares = splitByMonth("deploy", portions, DEFAULT_RATE_CARD, lived, lines);
+      const sum = Decimal.sum(0, ...[...lines, ...shares].map(({ costUsd }) => costUsd));
+      expect(sum.toFixed()).toBe(priceOf(total).toFixed());
+      const months = [...lines, ...shares].map((one) => one.month);
+      expect(new Set(months).size).toBe(months.length);
+      for (const { costUsd } of shares) expect(new Decimal(costUsd).isNegative()).toBe(false);
+    }),
+  );
+});
+
+const accruing = (days: number[], written: MonthShare[] = []): Accruing => ({
   portions: [{ usage: NO_USAGE, gpu_tokens: [] }],
   card: DEFAULT_RATE_CARD,
   lived: days.map((each, at) => ({ month: `2026-0${at + 1}-01`, days: each })),
@@ -44,7 +75,7 @@ const accruing = (days: number[], written: string[] = []): Accruing => ({
 });
 
 test("a live deployment counts in each of its months, unless that is written already", () => {
-  const live = accruing([15, 43, 50], ["2026-01-01"]);
+  const live = accruing([15, 43, 50], [{ month: "2026-01-01", costUsd: "1" }]);
   const months = ["2025-12-01", "2026-01-01", "2026-02-01", "2026-03-01"];
   expect(months.map((month) => accruedIn(live, month).toNumber())).toEqual([
     0, 0, 1.866667, 0.466666,

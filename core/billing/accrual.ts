@@ -24,22 +24,41 @@ export const withDays = (portions: readonly Portion[], days: number): Portion[] 
   }));
 
 /**
- * What each month bears of a deployment's bill: what it had come to at the month's end, less what it had
- * at the one before. So shares add up to the bill to the last digit, however often it is split.
+ * What each month bears of a deployment's bill, beside what is written: what it had come to at the month's end,
+ * less what earlier shares and those that are written bear. So shares add up to the bill to the last digit, however
+ * often it is split, and whichever months are written: a wrong clock may have closed a month early. What a written
+ * month can't bear any more goes to the next one.
  *
  * @param lived in order, without a gap; the last one is its end, or now.
+ * @param written together no more than the bill.
  */
 export function splitByMonth(
   type: JobType,
   portions: readonly Portion[],
   card: RateCard,
   lived: readonly LivedUntil[],
+  written: readonly MonthShare[] = [],
 ): MonthShare[] {
-  let before = new Decimal(0);
-  return lived.map(({ month, days }) => {
+  const isWritten = (month: string): boolean => written.some((share) => share.month === month);
+  let borne = Decimal.sum(0, ...written.map(({ costUsd }) => costUsd));
+  const share = (month: string, days: number): MonthShare => {
     const total = new Decimal(priceJob(type, withDays(portions, days), card).totalCostUsd);
-    const costUsd = total.minus(before).toFixed();
-    before = total;
-    return { month, costUsd };
-  });
+    const costUsd = Decimal.max(0, total.minus(borne));
+    borne = borne.plus(costUsd);
+    return { month, costUsd: costUsd.toFixed() };
+  };
+  const shares = lived
+    .filter(({ month }) => !isWritten(month))
+    .map(({ month, days }) => share(month, days));
+  const last = lived.at(-1);
+  if (!last || !isWritten(last.month)) return shares;
+  let { month } = last;
+  while (isWritten(month)) month = monthAfter(month);
+  return [...shares, share(month, last.days)];
+}
+
+function monthAfter(month: string): string {
+  const start = new Date(`${month}T00:00:00Z`);
+  start.setUTCMonth(start.getUTCMonth() + 1);
+  return start.toISOString().slice(0, 10);
 }

@@ -23,7 +23,7 @@ test("a month's days add up to what the month bears", () => {
           days += length;
           return { day: `day ${n}`, days };
         });
-        const month = { portions: PORTIONS, card: DEFAULT_RATE_CARD, daysBefore: before, lived };
+        const month = { month: "2026-01-01", portions: PORTIONS, card: DEFAULT_RATE_CARD, daysBefore: before, lived };
         const shares = splitByDay({ ...month, written: null });
         const sum = Decimal.sum(0, ...shares.map(({ usd }) => usd));
         expect(sum.toFixed()).toBe(
@@ -41,6 +41,7 @@ test("a month's days add up to what the month bears", () => {
 test("the last day has what is written and not in the others", () => {
   const lived = [1, 2, 3].map((days) => ({ day: `day ${days}`, days }));
   const shares = splitByDay({
+    month: "2026-01-01",
     portions: PORTIONS,
     card: DEFAULT_RATE_CARD,
     daysBefore: null,

@@ -5,6 +5,8 @@ import type { RateCard } from "./rate-card";
 
 /** A deployment in one month. */
 export interface DeploymentMonth {
+  /** Its first day, YYYY-MM-DD. */
+  month: string;
   portions: Portion[];
   card: RateCard;
   /** The month's line, where it is written. */
@@ -22,19 +24,23 @@ export interface DayShare {
 
 /**
  * Splits a month of a deployment's bill into days. The days add up to the month's line exactly: the last day takes
- * the rounding difference.
+ * the difference.
  */
 export function splitByDay(deployment: DeploymentMonth): DayShare[] {
-  const { portions, card, written, daysBefore, lived } = deployment;
+  const { month, portions, card, written, daysBefore, lived } = deployment;
   const steps: LivedUntil[] = lived.map(({ day, days }) => ({ month: day, days }));
   const before = daysBefore === null ? [] : [{ month: "", days: daysBefore }];
   const shares = splitByMonth("deploy", portions, card, [...before, ...steps])
     .slice(before.length)
     .map(({ month: day, costUsd }) => ({ day, usd: new Decimal(costUsd) }));
   const last = shares.at(-1);
-  if (last && written !== null) {
-    const others = shares.slice(0, -1).map(({ usd }) => usd);
-    last.usd = new Decimal(written).minus(Decimal.sum(0, ...others));
+  if (written === null) return shares;
+  let rest = new Decimal(written);
+  // The clock was set since: by now's it did not live in this month.
+  if (!last) return [{ day: month, usd: rest }];
+  for (const share of shares) {
+    share.usd = share === last ? rest : Decimal.min(share.usd, rest);
+    rest = rest.minus(share.usd);
   }
   return shares;
 }

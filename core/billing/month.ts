@@ -1,5 +1,5 @@
 import { Decimal } from "decimal.js";
-import { type LivedUntil, splitByMonth } from "./accrual";
+import { type LivedUntil, type MonthShare, splitByMonth } from "./accrual";
 import { type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 
@@ -9,8 +9,8 @@ export interface Accruing {
   card: RateCard;
   /** How long it had lived at the end of each of its months so far; the last one is now. */
   lived: LivedUntil[];
-  /** Months whose share is written already, by their first days. */
-  written: string[];
+  /** Shares of months that are written already. */
+  written: MonthShare[];
 }
 
 /** A calendar month, UTC. */
@@ -36,9 +36,8 @@ const MS_PER_DAY = 86_400_000;
 
 /** What a live deployment has come to in a month, beside what is written of it. @param month its first day. */
 export function accruedIn({ portions, card, lived, written }: Accruing, month: string): Decimal {
-  if (written.includes(month)) return new Decimal(0);
-  const share = splitByMonth("deploy", portions, card, lived).find((one) => one.month === month);
-  return new Decimal(share?.costUsd ?? 0);
+  const shares = splitByMonth("deploy", portions, card, lived, written);
+  return new Decimal(shares.find((one) => one.month === month)?.costUsd ?? 0);
 }
 
 /** What it will add to a month from now on, if nobody stops it; nothing to one that is over. */

@@ -8,6 +8,7 @@ import {
   insertStorageLine,
   listUnwrittenDeployments,
   listUnwrittenStorage,
+  noteClosedDays,
   readStorage,
 } from "../database/billing-months";
 import { insertShares } from "../database/billing-records";
@@ -49,13 +50,22 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-async function writeShares({ pool }: Context, deploymentId: string): Promise<boolean> {
+async function writeShares(
+  { pool, clockWatch }: Context,
+  deploymentId: string,
+): Promise<boolean> {
+  // A step that is not noticed yet would be billed.
+  await clockWatch.look();
   return await transaction(pool, async (db) => {
     // Its stop writes the rest, and must not at the same time.
     await lockDeployment(db, deploymentId);
     const row = await findAccruing(db, deploymentId);
     if (!row) return false;
-    const shares = splitByMonth("deploy", portionsOf(row), row.rate_card, row.lived);
-    return (await insertShares(db, row.job_id, shares, usageOfLine(row))) > 0;
+    const { lived, written, open } = row;
+    const shares = splitByMonth("deploy", portionsOf(row), row.rate_card, lived, written);
+    const closed = shares.filter(({ month }) => month < open);
+    if (closed.length === 0) return false;
+    await noteClosedDays(db, deploymentId, lived.findLast(({ month }) => month < open)?.days ?? 0);
+    return (await insertShares(db, row.job_id, closed, usageOfLine(row))) > 0;
   });
 }

@@ -63,7 +63,7 @@ export async function readMonth(
     tags: row.tags,
     pipeline_id: row.pipeline_id,
     usd: accruedIn(asAccruing(row), first),
-    isNew: !row.written.includes(first),
+    isNew: !row.written.some(({ month }) => month === first),
   }));
   const accruingUsd = Decimal.sum(0, ...accruing.map(({ usd }) => usd));
   const toAccrueUsd = Decimal.sum(0, ...live.map((row) => stillToAccrue(asAccruing(row), bounds)));

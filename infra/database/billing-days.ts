@@ -1,5 +1,5 @@
 import type { BillingRow } from "./billing-records";
-import { livedAt } from "./lifetime";
+import { BEGAN, livedAt } from "./lifetime";
 import { all, execute, type Queryable } from "./pool";
 
 /** What jobs of a type came to on a day. */
@@ -45,17 +45,18 @@ export async function listDeploymentMonths(
     db,
     `${SPAN}
      select b.metrics, b.gpu_tokens, b.attempts, b.rate_card, l.cost_usd::text as written,
-            case when d.active_at < s.start then ${livedAt("s.start")} end as days_before,
-            (select jsonb_agg(jsonb_build_object('day', to_char(m, 'YYYY-MM-DD'), 'days',
-                      ${livedAt("(m + interval '1 day') at time zone 'UTC'")}) order by m)
+            case when life.began < s.start then ${livedAt("s.start")} end as days_before,
+            (select coalesce(jsonb_agg(jsonb_build_object('day', to_char(m, 'YYYY-MM-DD'), 'days',
+                      ${livedAt("(m + interval '1 day') at time zone 'UTC'")}) order by m), '[]')
              from generate_series(
-               date_trunc('day', greatest(d.active_at, s.start) at time zone 'UTC'),
+               date_trunc('day', greatest(life.began, s.start) at time zone 'UTC'),
                least(coalesce(d.stop_requested_at, now()), s.until - interval '1 microsecond')
                  at time zone 'UTC', interval '1 day') m) as lived
      from span s cross join deployments d join billing_records b using (job_id)
+     cross join lateral (select ${BEGAN} as began) life
      left join billing_lines l on l.job_id = d.job_id and l.month = $2::date
-     where d.user_id = $1 and d.active_at < s.until
-       and coalesce(d.stop_requested_at, now()) >= greatest(s.start, d.active_at)`,
+     where d.user_id = $1 and (l.cost_usd is not null or life.began < s.until
+       and coalesce(d.stop_requested_at, now()) >= s.start)`,
     [userId, month],
   );
 }

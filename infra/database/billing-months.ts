@@ -1,7 +1,7 @@
-import type { LivedUntil } from "../../core/billing/accrual";
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { BillingRow } from "./billing-records";
-import { CLOSED_AFTER, livedByMonth } from "./lifetime";
+import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import { CARD_AT_END } from "./rate-cards";
 
@@ -71,16 +71,13 @@ export async function insertStorageLine(
   return inserted === 1;
 }
 
-/** The end of the last month that is closed. */
-const CLOSED_UNTIL = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') at time zone 'UTC'`;
-
 /** Months that are over and bear a share of a live deployment which is not written. */
 export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
     `select d.deployment_id from deployments d
      where d.status = 'active' and exists (
-       select from generate_series(date_trunc('month', d.active_at at time zone 'UTC'),
+       select from generate_series(date_trunc('month', ${BEGAN} at time zone 'UTC'),
                                    (now() - ${CLOSED_AFTER}) at time zone 'UTC', interval '1 month') m
        where m + interval '1 month' <= (now() - ${CLOSED_AFTER}) at time zone 'UTC' and not exists (
          select from billing_lines l where l.job_id = d.job_id and l.month = m::date))
@@ -90,18 +87,31 @@ export async function listUnwrittenDeployments(db: Queryable, limit: number): Pr
   return rows.map((row) => row.deployment_id);
 }
 
-/** A live deployment's bill, and how long it had lived when each month ended that is over. */
+/** A live deployment's bill, and which month is the first that is not closed. The caller holds its lock. */
 export async function findAccruing(
   db: Queryable,
   deploymentId: string,
-): Promise<AccruingRow | undefined> {
-  return await maybeOne<AccruingRow>(
+): Promise<(AccruingRow & { open: string }) | undefined> {
+  return await maybeOne<AccruingRow & { open: string }>(
     db,
-    `select b.*, ${livedByMonth(CLOSED_UNTIL, "now()")} as lived,
-            '{}'::text[] as written, j.tags, j.pipeline_id
+    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id,
+            to_char((now() - ${CLOSED_AFTER}) at time zone 'UTC', 'YYYY-MM-01') as open
      from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.deployment_id = $1 and d.status = 'active' and b.state = 'accruing'`,
     [deploymentId],
+  );
+}
+
+/** Its bill is from now on no less than what it had come to after so many days: months that bear that are written. */
+export async function noteClosedDays(
+  db: Queryable,
+  deploymentId: string,
+  days: number,
+): Promise<void> {
+  await execute(
+    db,
+    "update deployments set closed_days = greatest(closed_days, $2) where deployment_id = $1",
+    [deploymentId, days],
   );
 }
 
@@ -146,8 +156,8 @@ export async function readDearest(
 /** A deployment's bill that goes on, with how long it had lived at the end of each month so far. */
 export interface AccruingRow extends BillingRow {
   lived: LivedUntil[];
-  /** The months whose share is written. */
-  written: string[];
+  /** Shares of months that are written. */
+  written: MonthShare[];
   tags: string[];
   pipeline_id: string | null;
 }
@@ -160,12 +170,10 @@ export async function listAccruing(
 ): Promise<AccruingRow[]> {
   return await all<AccruingRow>(
     db,
-    `select b.*, ${livedByMonth("now()")} as lived, array(
-              select to_char(month, 'YYYY-MM-DD') from billing_lines l where l.job_id = b.job_id) as written,
-            j.tags, j.pipeline_id
+    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id
      from deployments d join billing_records b using (job_id) join jobs j using (job_id)
      where d.user_id = $1 and d.status = 'active' and b.state = 'accruing'
-       and d.active_at < ($2::timestamp + interval '1 month') at time zone 'UTC'`,
+       and ${BEGAN} < ($2::timestamp + interval '1 month') at time zone 'UTC'`,
     [userId, month],
   );
 }

@@ -177,7 +177,7 @@ export async function insertUnbilledLine(
   );
 }
 
-/** What months bear of a deployment's bill; those that are written stay. The first bears its job's usage. */
+/** What months bear of a deployment's bill, beside what is written. The first bears its job's usage. */
 export async function insertShares(
   db: Queryable,
   jobId: string,
@@ -189,12 +189,13 @@ export async function insertShares(
     `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                 unbilled_gpu_hours)
      select ${LINE_ID("b.job_id", "s.month")}, b.user_id, s.month, b.job_id, s.cost,
-            case when s.place = 1 then $4::numeric else 0 end,
-            case when s.place = 1 then $5::numeric else 0 end,
-            case when s.place = 1 then $6::numeric else 0 end
-     from billing_records b, unnest($2::date[], $3::numeric[]) with ordinality s (month, cost, place)
-     where b.job_id = $1
-     on conflict do nothing`,
+            case when is_first then $4::numeric else 0 end,
+            case when is_first then $5::numeric else 0 end,
+            case when is_first then $6::numeric else 0 end
+     from billing_records b, unnest($2::date[], $3::numeric[]) with ordinality s (month, cost, place),
+          lateral (select s.place = 1 and not exists (
+            select from billing_lines l where l.job_id = b.job_id) as is_first) line
+     where b.job_id = $1`,
     [
       jobId,
       shares.map(({ month }) => month),

@@ -7,26 +7,79 @@ export async function readClock(db: Queryable): Promise<string> {
   return row.now.toISOString();
 }
 
-/** Any fixed number: of the processes that see a step, one at a time writes it. */
+/** The database's time and the sum of the recorded steps, in ms. */
+export async function readClockAndSteps(
+  db: Queryable,
+): Promise<{ databaseMs: number; recordedMs: number }> {
+  // The time of a transaction is that of its start: the steps are read later.
+  const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
+    db,
+    `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
+            clock_offset_s()::float8 * 1000 as "recordedMs"`,
+  );
+  if (!row) throw new Error("a select without a table has one row");
+  return row;
+}
+
+/** Any fixed number: of the processes that see a step, one at a time records it. */
 const STEP_LOCK = 7_263_003;
 
-/**
- * The clock was set forward by `byS` seconds since `since`, as somebody saw it: attempts that began before are
- * to run, and be billed, for as long as if it had not been. Deployments are billed without
- * the step because of the row (lifetime.ts). Call in a transaction. How many attempts were moved; 0 where another
- * process did.
- */
-export async function followStep(db: Queryable, byS: number, since: Date): Promise<number> {
+/** Until the end of the transaction. */
+export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
-  return await execute(
+}
+
+/**
+ * Which live attempts began on the clock as it was before a step. Of one that began just before it was noticed
+ * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
+ * rather than too early, and its measured time too short.
+ */
+const BEGAN_BEFORE = `case when $1 > 0 then coalesce(started_at, assigned_at) <= clock_timestamp() - step.by
+  else coalesce(started_at, assigned_at) not between clock_timestamp() - make_interval(secs => $2)
+                                                 and clock_timestamp() end`;
+
+/** Times until which something waits: after a step back it would wait for as much longer. */
+const WAITS: [table: string, column: string, condition: string][] = [
+  ["attempts", "queued_at", "state <> 'ended'"],
+  ["workers", "available_until", "true"],
+  ["deployments", "next_try_at", "true"],
+  ["deployments", "tell_at", "true"],
+  ["pipelines", "due_at", "true"],
+  ["outbox", "due_at", "true"],
+  ["billing_lines", "export_due_at", "exported_at is null"],
+];
+
+/**
+ * Records a step, negative where the clock was set back, and moves the times of live attempts with it: they run
+ * and are billed for as long as if it had not been. Deployments are billed by clock_offset_s() (lifetime.ts). The
+ * caller holds lockSteps, and has read the clock under it.
+ *
+ * @param gapS the step was not noticed for so long at most.
+ * @returns how many attempts were moved.
+ */
+export async function recordStep(db: Queryable, byS: number, gapS: number): Promise<number> {
+  await execute(db, "insert into clock_steps (seen_at, by_s) values (clock_timestamp(), $1)", [
+    byS,
+  ]);
+  const moved = await execute(
     db,
-    `with step as (
-       insert into clock_steps (seen_at, by_s)
-       select now(), $1 where not exists (select from clock_steps where seen_at > $2)
-       returning make_interval(secs => by_s) as by)
-     update attempts set started_at = started_at + step.by, assigned_at = assigned_at + step.by,
+    `update attempts set started_at = started_at + step.by, assigned_at = assigned_at + step.by,
             deadline_at = deadline_at + step.by, cancel_by = cancel_by + step.by
-     from step where state = 'running' and started_at <= now() - step.by`,
-    [byS, since],
+     from (select make_interval(secs => $1::float8) as by) step
+     where state in ('assigned', 'running') and ${BEGAN_BEFORE}`,
+    [byS, gapS],
   );
+  if (byS < 0) await shortenWaits(db, byS);
+  return moved;
+}
+
+async function shortenWaits(db: Queryable, byS: number): Promise<void> {
+  for (const [table, column, condition] of WAITS) {
+    await execute(
+      db,
+      `update ${table} set ${column} = ${column} + make_interval(secs => $1)
+       where ${column} > clock_timestamp() and ${condition}`,
+      [byS],
+    );
+  }
 }

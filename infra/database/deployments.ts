@@ -1,8 +1,8 @@
-import type { LivedUntil } from "../../core/billing/accrual";
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployment-workflow";
 import { ARTIFACTS, hasId, MAX_OWNERS } from "./artifacts";
 import type { BillingRow } from "./billing-records";
-import { LIFETIME_DAYS, livedByMonth } from "./lifetime";
+import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { listPage, type Page, Where, type WithPosition } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
@@ -117,6 +117,8 @@ export async function insertDeployment(
 /** What the bill of a deployment that was just stopped is computed from. */
 export interface StoppedRow extends BillingRow {
   lived: LivedUntil[];
+  /** Shares of months that are closed. */
+  written: MonthShare[];
 }
 
 /** The end of the accrual, by one compare-and-set; undefined where it has ended before. */
@@ -131,7 +133,7 @@ export async function markStopping(
             stopped_by = $2, asked = asked + 1, next_try_at = null, trouble = null
      from billing_records b
      where d.deployment_id = $1 and d.status = 'active' and b.job_id = d.job_id
-     returning b.*, ${livedByMonth("d.stop_requested_at")} as lived`,
+     returning b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written`,
     [deploymentId, stoppedBy],
   );
 }

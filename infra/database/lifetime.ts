@@ -1,40 +1,49 @@
 /** A month closes this long after its end. A line that is written later counts in the open month. */
 export const CLOSED_AFTER = "interval '1 hour'";
 
-/**
- * Seconds between the start of deployment `d` and `until` by which the database's clock was set forward (clock.ts).
- * Steps that were noticed after `known` don't count, because they must not change a bill that is closed.
- */
-const STEPPED = (until: string, known: string): string => `coalesce((
-  select sum(greatest(0, extract(epoch from
-           least(step.seen_at, ${until}) - greatest(step.seen_at - make_interval(secs => step.by_s), d.active_at))))
-  from clock_steps step where step.seen_at > d.active_at and step.seen_at <= ${known}), 0)`;
-
-/** Days of deployment `d` from when it could first be stopped up to `until`. */
-const DAYS = (until: string, known: string): string =>
-  `greatest(0, round(((extract(epoch from ${until} - d.active_at) - ${STEPPED(until, known)}) / 86400)::numeric, 9))`;
+/** Read once in a statement. */
+const OFFSET_S = "(select clock_offset_s())";
 
 const UNTIL = "coalesce(d.stop_requested_at, now())";
 
-/** What is billed of deployment `d`: the days from when it could first be stopped to its stop, or to now. */
-export const LIFETIME_DAYS = DAYS(UNTIL, UNTIL);
+/**
+ * Seconds that deployment `d` has lived: from when it could first be stopped to its stop, or to now. `now()` less
+ * `clock_offset_s()`, the sum of all steps of the clock, goes on evenly (clock.ts), so the offsets at both ends
+ * say by how much the clock was set between them. Never less than what closed months bear.
+ */
+const LIVED_S = `greatest(d.closed_days * 86400, extract(epoch from ${UNTIL} - d.active_at)
+  - coalesce(d.stop_offset_s, ${OFFSET_S}) + d.active_offset_s)`;
 
-/** How long deployment `d` had lived at a time, in days, as its bill rounds them. */
-export const livedAt = (time: string): string => DAYS(`least(${time}, ${UNTIL})`, UNTIL);
+const DAYS = (seconds: string): string => `greatest(0, round((${seconds}) / 86400, 9))`;
+
+/** What is billed of deployment `d`. */
+export const LIFETIME_DAYS = DAYS(LIVED_S);
 
 /** The same of the deployment that a billing record `b` is for; null where it is for none. */
 export const DAYS_OF_RECORD = `(select ${LIFETIME_DAYS} from deployments d where d.job_id = b.job_id)`;
 
+/** When deployment `d` began by the clock as it was at its stop, or is now: its lifetime before that. */
+export const BEGAN = `(${UNTIL} - greatest(0, ${LIVED_S}) * interval '1 second')`;
+
+/** How long deployment `d` had lived at a time, in days, as its bill rounds them. */
+export const livedAt = (time: string): string =>
+  DAYS(`${LIVED_S} - greatest(0, extract(epoch from ${UNTIL} - (${time})))`);
+
 /**
- * How long deployment `d` had lived when each of its months ended, or at `until`. Months are UTC's, so
- * that no clock change makes one longer.
- *
- * @param known steps of the clock that were noticed later are billed.
+ * How long deployment `d`, which is live or stopped now, had lived when each of its months ended, or now. Months
+ * are UTC's, so that no daylight saving time makes one longer. They are counted back from today's date: where the
+ * clock was set, the deployment began that much later or earlier.
  */
-export const livedByMonth = (until: string, known = until): string => `(
+export const LIVED_BY_MONTH = `(
   select jsonb_agg(jsonb_build_object('month', to_char(m, 'YYYY-MM-DD'), 'days',
-           ${DAYS(`least(${until}, (m + interval '1 month') at time zone 'UTC')`, known)}) order by m)
-  from generate_series(date_trunc('month', d.active_at at time zone 'UTC'),
-                       greatest(${until}, d.active_at) at time zone 'UTC', interval '1 month') m
-  where m at time zone 'UTC' < greatest(${until}, d.active_at)
-     or m = date_trunc('month', d.active_at at time zone 'UTC'))`;
+           ${DAYS("life.s - greatest(0, extract(epoch from now() - (m + interval '1 month') at time zone 'UTC'))")}) order by m)
+  from (select ${LIVED_S} as s) life,
+       generate_series(
+         date_trunc('month', (now() - greatest(0, life.s) * interval '1 second') at time zone 'UTC'),
+         now() at time zone 'UTC', interval '1 month') m)`;
+
+/** What is written of the bill of deployment `d`: a month's share each. */
+export const WRITTEN_SHARES = `(
+  select coalesce(jsonb_agg(jsonb_build_object('month', to_char(l.month, 'YYYY-MM-DD'),
+                                               'costUsd', l.cost_usd::text) order by l.month), '[]')
+  from billing_lines l where l.job_id = d.job_id)`;

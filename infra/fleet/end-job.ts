@@ -68,7 +68,7 @@ async function closeOpenBill(db: Queryable, jobId: string): Promise<boolean> {
   const record = await findBillingRecord(db, jobId, null);
   if (record?.state === "accruing") {
     const month = await monthOfLine(db, record.created_at);
-    await closeBill(db, { ...record, lived: [{ month, days: 0 }] });
+    await closeBill(db, { ...record, lived: [{ month, days: 0 }], written: [] });
   }
   return record !== undefined;
 }

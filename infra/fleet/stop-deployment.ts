@@ -22,6 +22,8 @@ export async function stopDeployment(
   viewer: Viewer,
   stoppedBy: string,
 ): Promise<boolean> {
+  // A step that is not noticed yet would be billed.
+  await ctx.clockWatch.look();
   const done = await transaction(ctx.pool, async (db) => {
     const deployment = await lockDeployment(db, deploymentId);
     if (!deployment || (viewer !== null && deployment.user_id !== viewer)) return "unknown";
@@ -41,7 +43,7 @@ export async function stopDeployment(
 
 /** The bill of its whole life, and what each month bears of it. */
 export async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
-  const { job_id: jobId, rate_card: card, lived } = row;
+  const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;
   const metrics = { ...row.metrics, deployment_lifetime_days: days };
   const portions = portionsOf({ ...row, metrics });
@@ -49,5 +51,6 @@ export async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   if (!(await closeRecord(db, jobId, metrics, bill))) {
     throw new Error(`the bill of ${jobId} is closed, and its deployment was not stopped`);
   }
-  await insertShares(db, jobId, splitByMonth("deploy", portions, card, lived), usageOfLine(row));
+  const shares = splitByMonth("deploy", portions, card, lived, written);
+  await insertShares(db, jobId, shares, usageOfLine(row));
 }

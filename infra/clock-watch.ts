@@ -1,0 +1,74 @@
+import { uptime } from "node:os";
+import type pg from "pg";
+import { type ClockLook, stepBetween, unrecordedStep } from "../core/clock-steps";
+import { lockSteps, readClockAndSteps, recordStep } from "./database/clock";
+import type { Queryable } from "./database/pool";
+import { transaction } from "./database/transaction";
+import type { Logger } from "./logger";
+
+/** A look that takes longer doesn't tell when the clock was read. Two looks together are off by this at most. */
+const PRECISE_MS = 2_000;
+
+/**
+ * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
+ * step once, whichever process sees it first. A step while no process looks, because all are down, is not seen.
+ */
+export class ClockWatch {
+  private last: ClockLook | undefined;
+  private doubtful = 0;
+
+  constructor(
+    private readonly pool: pg.Pool,
+    private readonly logger: Logger,
+  ) {}
+
+  /**
+   * Grows with each look that found that the clock was set, or could not tell. What was compared with the clock
+   * between two looks holds where this did not change.
+   */
+  get doubts(): number {
+    return this.doubtful;
+  }
+
+  /** Call regularly, and before the clock decides about a bill. Not in a transaction. */
+  async look(): Promise<void> {
+    const before = this.last;
+    let now = await read(this.pool);
+    if (before && now && unrecordedStep(before, now) !== 0) now = await this.record(before);
+    if (!now) {
+      this.doubtful += 1;
+      return;
+    }
+    const isOthers = before !== undefined && now.recordedMs !== before.recordedMs;
+    if (!before || isOthers || stepBetween(before, now) !== 0) this.doubtful += 1;
+    this.last = now;
+  }
+
+  /** Looks again while no other process records. */
+  private async record(before: ClockLook): Promise<ClockLook | undefined> {
+    const seen = await transaction(this.pool, async (db) => {
+      await lockSteps(db);
+      const now = await read(db);
+      const byMs = now ? unrecordedStep(before, now) : 0;
+      if (!now || byMs === 0) return { now, byMs: 0, attempts: 0 };
+      const gapS = (now.runningMs - before.runningMs + PRECISE_MS) / 1000;
+      const attempts = await recordStep(db, byMs / 1000, gapS);
+      return { now: { ...now, recordedMs: now.recordedMs + byMs }, byMs, attempts };
+    });
+    const { now, byMs, attempts } = seen;
+    if (byMs !== 0) {
+      this.logger.warn({ by_s: byMs / 1000, attempts }, "the database's clock was set");
+    }
+    return now;
+  }
+}
+
+const runningMs = (): number => uptime() * 1000;
+
+async function read(db: Queryable): Promise<ClockLook | undefined> {
+  const began = runningMs();
+  const found = await readClockAndSteps(db);
+  const ended = runningMs();
+  if (ended - began > PRECISE_MS) return undefined;
+  return { ...found, runningMs: (began + ended) / 2 };
+}

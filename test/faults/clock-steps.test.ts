@@ -1,0 +1,180 @@
+import { waitFor } from "../../dev/stack/wait";
+import { closeMonths } from "../../infra/billing/close-months";
+import { ClockWatch } from "../../infra/clock-watch";
+import { all, execute, maybeOne } from "../../infra/database/pool";
+import { readRecord, recomputeCheck } from "../support/billing";
+import { type Deployment, deploy, stop } from "../support/deployments";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { ServingWorker } from "../support/serving-worker";
+import { useSettableClock } from "../support/settable-clock";
+
+/** The database's clock is set forward and back while jobs and deployments run. */
+const DAY_S = 86_400;
+/** Of a deployment's bill, in seconds: how long the test takes to see that it serves. */
+const TOLERANCE_S = 1.5;
+
+let forge: Forge;
+let server: ServingWorker;
+let setClock: (byS: number) => Promise<void>;
+let workers = 0;
+
+beforeAll(async () => {
+  forge = await startForge({}, { own: ["server"] });
+  setClock = await useSettableClock(forge);
+  const serving = await forge.worker("serves");
+  await serving.register(undefined, { job_types: ["deploy"] });
+  server = new ServingWorker(serving).start();
+});
+
+afterEach(async () => {
+  await setClock(0);
+  await looked();
+});
+
+afterAll(async () => {
+  await server?.die();
+  await forge?.stop();
+});
+
+async function begin() {
+  // Workers of before don't ask any more.
+  await execute(forge.ctx.pool, "update workers set available_until = null");
+  const worker = await forge.worker(`w${workers++}`);
+  worker.beat();
+  const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
+  return { worker, jobId, job: await worker.take() };
+}
+
+/** A job has run out of time since: so the fleet monitor has seen the clock as it is, and looked at deadlines. */
+async function looked(): Promise<void> {
+  await execute(forge.ctx.pool, "update workers set available_until = null");
+  const worker = await forge.worker(`w${workers++}`);
+  const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
+  await worker.take();
+  expect((await untilEnded(forge.user, job_id)).error_code).toBe("timeout");
+}
+
+async function setAndLook(byS: number): Promise<void> {
+  await setClock(byS);
+  await looked();
+}
+
+const billedS = async ({ job_id: jobId }: Deployment): Promise<number> =>
+  ((await readRecord(forge.user, jobId)).metrics.deployment_lifetime_days ?? 0) * DAY_S;
+
+/** For how long a deployment lived while this went on, and for how long it is billed. */
+async function lifetime(meanwhile: () => Promise<void>): Promise<{ s: number; billed: number }> {
+  const one = await deploy(forge.user);
+  const since = performance.now();
+  await meanwhile();
+  await stop(forge.user, one.deployment_id);
+  return { s: (performance.now() - since) / 1000, billed: await billedS(one) };
+}
+
+const expectTrue = ({ s, billed }: { s: number; billed: number }): void => {
+  expect(Math.abs(s - billed)).toBeLessThan(TOLERANCE_S);
+};
+
+test("a clock that is set forward, back and forward again ends nobody's job", async () => {
+  const jobs = [await begin()];
+  for (const byS of [DAY_S, 0, DAY_S, -DAY_S, 2 * DAY_S]) {
+    await setAndLook(byS);
+    for (const { jobId } of jobs) expect((await forge.user.job(jobId)).status).toBe("running");
+    jobs.push(await begin());
+  }
+  for (const { worker, jobId, job } of jobs) {
+    expect((await worker.complete(job)).status).toBe(200);
+    expect((await untilEnded(forge.user, jobId)).status).toBe("completed");
+    worker.silence();
+  }
+  const attempts = await all<{ hours: number }>(
+    forge.ctx.pool,
+    `select extract(epoch from ended_at - started_at)::float8 / 3600 as hours from attempts
+     where job_id = any($1)`,
+    [jobs.map(({ jobId }) => jobId)],
+  );
+  expect(attempts).toHaveLength(jobs.length);
+  for (const { hours } of attempts) expect(hours).toBeLessThan(0.05);
+  await forge.settle();
+}, 180_000);
+
+test("a step of the clock that many see is recorded once", async () => {
+  const { pool, logger } = forge.ctx;
+  const watches = Array.from({ length: 3 }, () => new ClockWatch(pool, logger));
+  const look = () => Promise.all(watches.map((watch) => watch.look()));
+  const steps = async (): Promise<number[]> =>
+    (await all<{ by_s: number }>(pool, "select by_s from clock_steps order by step_id")).map(
+      ({ by_s: byS }) => Math.round(byS),
+    );
+  await look();
+  const before = await steps();
+  for (const byS of [DAY_S, 0]) {
+    await setClock(byS);
+    await look();
+  }
+  await look();
+  expect((await steps()).slice(before.length)).toEqual([DAY_S, -DAY_S]);
+});
+
+describe("a deployment is billed for the time that it lived though the clock", () => {
+  afterEach(async () => {
+    await forge.settle();
+  });
+
+  test("was set a day forward", async () => {
+    expectTrue(await lifetime(() => setAndLook(DAY_S)));
+  });
+
+  test("was set back, and right again", async () => {
+    const back = async (): Promise<void> => {
+      await looked();
+      await setAndLook(-25);
+      await setAndLook(0);
+    };
+    expectTrue(await lifetime(back));
+  }, 120_000);
+
+  test("was set forward and back before, and has passed that time since", async () => {
+    await setAndLook(10);
+    await setAndLook(0);
+    const passing = async (): Promise<void> => {
+      await waitFor("the clock to pass the step", async () => {
+        const ahead =
+          "select from clock_steps where seen_at between now() and now() + interval '1 minute'";
+        return (await maybeOne(forge.ctx.pool, ahead)) === undefined;
+      });
+    };
+    expectTrue(await lifetime(passing));
+  }, 120_000);
+
+  test.each([DAY_S, -DAY_S])("was set by %i s right before its stop", async (byS) => {
+    const stepping = async (): Promise<void> => {
+      await looked();
+      await setClock(byS);
+    };
+    expectTrue(await lifetime(stepping));
+  });
+
+  test.each([DAY_S, -DAY_S])("was set by %i s right before it began", async (byS) => {
+    await setClock(byS);
+    expectTrue(await lifetime(looked));
+  });
+});
+
+test("months add up to a bill though the clock closed one early", async () => {
+  const one = await deploy(forge.user);
+  const old = await deploy(forge.user);
+  // As if it had begun five weeks ago.
+  const earlier = "update deployments set active_at = active_at - interval '35 days'";
+  await execute(forge.ctx.pool, `${earlier} where deployment_id = $1`, [old.deployment_id]);
+  await looked();
+  await setAndLook(40 * DAY_S);
+  expect(await closeMonths(forge.ctx)).toBeGreaterThan(0);
+  await setAndLook(0);
+  await looked();
+  for (const each of [one, old]) await stop(forge.user, each.deployment_id);
+  expect(await billedS(one)).toBeLessThan(60);
+  expect(Math.abs((await billedS(old)) - 35 * DAY_S)).toBeLessThan(60);
+  expect((await recomputeCheck(forge)).stdout).not.toContain("its months bear");
+}, 120_000);

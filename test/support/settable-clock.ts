@@ -1,0 +1,42 @@
+import { execute, maybeOne } from "../../infra/database/pool";
+import type { Forge } from "./forge";
+
+const CLOCK = (name: string): string => `
+  create function test_clock.${name}() returns timestamptz language sql ${name === "now" ? "stable" : "volatile"} as
+    $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
+
+/**
+ * Gives a database another `now()` and `clock_timestamp()`, found before Postgres's own by connections made from
+ * here on: one machine's clock can't be set for a test. Restarts the server of the file.
+ *
+ * @returns sets the clock to so many seconds after the right time.
+ */
+export async function useSettableClock(forge: Forge): Promise<(byS: number) => Promise<void>> {
+  const { pool } = forge.ctx;
+  for (const statement of [
+    "create schema test_clock",
+    "create table test_clock.step (by_s float8 not null)",
+    "insert into test_clock.step values (0)",
+    CLOCK("now"),
+    CLOCK("clock_timestamp"),
+  ]) {
+    await execute(pool, statement);
+  }
+  const database = await maybeOne<{ name: string }>(pool, "select current_database() as name");
+  await execute(
+    pool,
+    `alter database "${database?.name}" set search_path = test_clock, pg_catalog, public`,
+  );
+  // Of every process: two clocks in one would be a step at each change of the connection. The last is our own.
+  await execute(
+    pool,
+    `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database()
+     order by pid = pg_backend_pid()`,
+  ).catch(() => undefined);
+  // Meanwhile other processes have noticed that their connections are gone.
+  await forge.stack.server?.kill();
+  await forge.stack.startServer();
+  return async (byS) => {
+    await execute(pool, "update test_clock.step set by_s = $1", [byS]);
+  };
+}
