@@ -11,7 +11,8 @@ const PRECISE_MS = 2_000;
 
 /**
  * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
- * step once, whichever process sees it first. A step while no process looks, because all are down, is not seen.
+ * step once, whichever process sees it first. A step while all processes are down is not seen: then the new time
+ * is taken as it is. A machine that was suspended without its monotonic time going on sees a step forward.
  */
 export class ClockWatch {
   private last: ClockLook | undefined;

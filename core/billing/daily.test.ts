@@ -23,7 +23,13 @@ test("a month's days add up to what the month bears", () => {
           days += length;
           return { day: `day ${n}`, days };
         });
-        const month = { month: "2026-01-01", portions: PORTIONS, card: DEFAULT_RATE_CARD, daysBefore: before, lived };
+        const month = {
+          month: "2026-01-01",
+          portions: PORTIONS,
+          card: DEFAULT_RATE_CARD,
+          daysBefore: before,
+          lived,
+        };
         const shares = splitByDay({ ...month, written: null });
         const sum = Decimal.sum(0, ...shares.map(({ usd }) => usd));
         expect(sum.toFixed()).toBe(

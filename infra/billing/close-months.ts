@@ -50,10 +50,7 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-async function writeShares(
-  { pool, clockWatch }: Context,
-  deploymentId: string,
-): Promise<boolean> {
+async function writeShares({ pool, clockWatch }: Context, deploymentId: string): Promise<boolean> {
   // A step that is not noticed yet would be billed.
   await clockWatch.look();
   return await transaction(pool, async (db) => {

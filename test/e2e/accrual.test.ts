@@ -20,6 +20,7 @@ import {
 } from "../../infra/database/completion";
 import { markDead, recordHeartbeats } from "../../infra/database/heartbeats";
 import { insertJob } from "../../infra/database/jobs";
+import { LIFETIME_DAYS } from "../../infra/database/lifetime";
 import { endOverdueStops, losePlacements } from "../../infra/database/placements";
 import { all, execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
@@ -347,7 +348,18 @@ test("models that were deployed before live on where their worker does, and are 
      from deployments d join placements p using (deployment_id)
      join billing_records b on b.job_id = d.job_id order by 1`,
   );
-  for (const file of files.filter((one) => one > own)) await apply(file);
+  const signed = files.find((file) => file.endsWith("_signed_clock_steps.sql")) ?? "";
+  for (const file of files.filter((one) => one > own && one < signed)) await apply(file);
+  // The clock was set forward before they began, and by a day while both lived.
+  await client.query(
+    "insert into clock_steps (seen_at, by_s) values ('2025-12-31', 3600), ('2026-01-05', 86400)",
+  );
+  for (const file of files.filter((one) => one >= signed)) await apply(file);
+  const lifetimes = await client.query(
+    `select d.deployment_id, active_offset_s, stop_offset_s, ${LIFETIME_DAYS} as days,
+            extract(epoch from now() - active_at) / 86400 - 1 as since
+     from deployments d order by 1`,
+  );
   // What they did not tell is nothing, so that their stop adds numbers.
   const later = await client.query(
     `select job_id, metrics->'input_tokens' as input, metrics->'deployment_lifetime_days' as days,
@@ -356,6 +368,10 @@ test("models that were deployed before live on where their worker does, and are 
   );
   await client.end();
   await forge.ctx.pool.query(`drop database ${name}`);
+  const [alive, gone] = lifetimes.rows;
+  expect(alive).toMatchObject({ active_offset_s: 3600, stop_offset_s: null });
+  expect(alive.days).toBeCloseTo(alive.since, 6);
+  expect(gone).toMatchObject({ active_offset_s: 3600, stop_offset_s: 90_000, days: 14 });
   expect(later.rows).toEqual([
     { job_id: "job_alive", input: 0, days: 0, lines: null },
     { job_id: "job_gone", input: 0, days: 15, lines: ["1.000000 0"] },

@@ -120,6 +120,25 @@ test("one that is stopped before its months are closed bears the same", async ()
   expect(sumOf(Object.values(await linesOf(one.job_id)))).toBe(record.total_cost_usd);
 });
 
+test.each([200, -200])(
+  "closed months stay, and add up, if the clock is set by %i days after",
+  async (days) => {
+    const one = await deployedSince("2025-01-16T12:00:00Z");
+    while ((await closeMonths(forge.ctx)) > 0);
+    const closed = await linesOf(one.job_id);
+    const set = async (by: number): Promise<unknown> =>
+      await execute(forge.ctx.pool, "insert into clock_steps (by_s) values ($1)", [by * 86_400]);
+    // As if a server had seen it.
+    await set(days);
+    await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+    await set(-days);
+    const lines = await linesOf(one.job_id);
+    expect(lines).toMatchObject(closed);
+    const record = await readRecord(forge.user, one.job_id);
+    expect(sumOf(Object.values(lines))).toBe(record.total_cost_usd);
+  },
+);
+
 test("months that are closed by many at once, while it is stopped, are written once", async () => {
   const one = await deployedSince("2025-12-31T23:59:59Z");
   await Promise.all([

@@ -5,6 +5,14 @@ const CLOCK = (name: string): string => `
   create function test_clock.${name}() returns timestamptz language sql ${name === "now" ? "stable" : "volatile"} as
     $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
 
+/** Columns that are filled with Postgres's own now(). */
+const DEFAULTS = `do $do$ declare c record; begin
+  for c in select table_name, column_name from information_schema.columns
+           where table_schema = 'public' and column_default = 'now()' loop
+    execute format('alter table %I alter %I set default test_clock.now()', c.table_name, c.column_name);
+  end loop;
+end $do$`;
+
 /**
  * Gives a database another `now()` and `clock_timestamp()`, found before Postgres's own by connections made from
  * here on: one machine's clock can't be set for a test. Restarts the server of the file.
@@ -19,6 +27,7 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     "insert into test_clock.step values (0)",
     CLOCK("now"),
     CLOCK("clock_timestamp"),
+    DEFAULTS,
   ]) {
     await execute(pool, statement);
   }
