@@ -1,7 +1,7 @@
 /** A month closes this long after its end. A line that is written later counts in the open month. */
 export const CLOSED_AFTER = "interval '1 hour'";
 
-/** Read once in a statement. */
+/** As a subquery it is evaluated once for a statement, not for each row. */
 const OFFSET_S = "(select clock_offset_s())";
 
 const UNTIL = "coalesce(d.stop_requested_at, now())";
