@@ -76,6 +76,51 @@ const expectTrue = ({ s, billed }: { s: number; billed: number }): void => {
   expect(Math.abs(s - billed)).toBeLessThan(TOLERANCE_S);
 };
 
+describe("a deployment is billed for the time that it lived though the clock", () => {
+  afterEach(async () => {
+    await forge.settle();
+  });
+
+  test("was set back, and right again", async () => {
+    const back = async (): Promise<void> => {
+      await looked();
+      await setAndLook(-25);
+      await setAndLook(0);
+    };
+    expectTrue(await lifetime(back));
+  }, 120_000);
+
+  test("was set forward and back before, and has passed that time since", async () => {
+    await setAndLook(10);
+    await setAndLook(0);
+    const passing = async (): Promise<void> => {
+      await waitFor("the clock to pass the step", async () => {
+        const ahead =
+          "select from clock_steps where seen_at between now() and now() + interval '1 minute'";
+        return (await maybeOne(forge.ctx.pool, ahead)) === undefined;
+      });
+    };
+    expectTrue(await lifetime(passing));
+  }, 120_000);
+
+  test("was set a day forward", async () => {
+    expectTrue(await lifetime(() => setAndLook(DAY_S)));
+  });
+
+  test.each([DAY_S, -DAY_S])("was set by %i s right before its stop", async (byS) => {
+    const stepping = async (): Promise<void> => {
+      await looked();
+      await setClock(byS);
+    };
+    expectTrue(await lifetime(stepping));
+  });
+
+  test.each([DAY_S, -DAY_S])("was set by %i s right before it began", async (byS) => {
+    await setClock(byS);
+    expectTrue(await lifetime(looked));
+  });
+});
+
 test("a clock that is set forward, back and forward again ends nobody's job", async () => {
   const jobs = [await begin()];
   for (const byS of [DAY_S, 0, DAY_S, -DAY_S, 2 * DAY_S]) {
@@ -115,51 +160,6 @@ test("a step of the clock that many see is recorded once", async () => {
   }
   await look();
   expect((await steps()).slice(before.length)).toEqual([DAY_S, -DAY_S]);
-});
-
-describe("a deployment is billed for the time that it lived though the clock", () => {
-  afterEach(async () => {
-    await forge.settle();
-  });
-
-  test("was set a day forward", async () => {
-    expectTrue(await lifetime(() => setAndLook(DAY_S)));
-  });
-
-  test("was set back, and right again", async () => {
-    const back = async (): Promise<void> => {
-      await looked();
-      await setAndLook(-25);
-      await setAndLook(0);
-    };
-    expectTrue(await lifetime(back));
-  }, 120_000);
-
-  test("was set forward and back before, and has passed that time since", async () => {
-    await setAndLook(10);
-    await setAndLook(0);
-    const passing = async (): Promise<void> => {
-      await waitFor("the clock to pass the step", async () => {
-        const ahead =
-          "select from clock_steps where seen_at between now() and now() + interval '1 minute'";
-        return (await maybeOne(forge.ctx.pool, ahead)) === undefined;
-      });
-    };
-    expectTrue(await lifetime(passing));
-  }, 120_000);
-
-  test.each([DAY_S, -DAY_S])("was set by %i s right before its stop", async (byS) => {
-    const stepping = async (): Promise<void> => {
-      await looked();
-      await setClock(byS);
-    };
-    expectTrue(await lifetime(stepping));
-  });
-
-  test.each([DAY_S, -DAY_S])("was set by %i s right before it began", async (byS) => {
-    await setClock(byS);
-    expectTrue(await lifetime(looked));
-  });
 });
 
 test("months add up to a bill though the clock closed one early", async () => {
