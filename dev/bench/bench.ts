@@ -32,8 +32,8 @@ const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "1000000", FORGE_RATE_LIMIT_BUR
 const SHORT = {
   jobs: 60,
   // Enough to keep fifty in flight; with fewer the ratio compares latencies.
-  workflows: 250,
-  rounds: 5,
+  workflows: 180,
+  rounds: 3,
   slack: 1.5,
   slackMs: 3,
   tail: 0.9,

@@ -23,6 +23,7 @@ export const SLOW = [
   "test/e2e/hostile-names",
   "test/e2e/matching",
   "test/e2e/next-job",
+  "test/e2e/upgrade",
   "test/browser/pages",
   "test/browser/pipelines",
   "test/browser/deployments",

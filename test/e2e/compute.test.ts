@@ -274,7 +274,8 @@ test("a training that is cancelled ends at once, and the worker takes the next j
   );
   await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
-  await runJob(forge.user, "evaluate", { checkpoint_id: made.trained });
+  const next = await forge.user.submit("audit", { dataset_uri: "s3://nowhere/rows.parquet" });
+  expect(await untilEnded(forge.user, next.job_id)).toMatchObject({ attempts: 1 });
 }, 120_000);
 
 test("a teacher that nobody knows fails the job, and the words say which", async () => {

@@ -22,6 +22,9 @@ let forge: Forge;
 
 /** Each takes as long as Temporal waits for a worker that is gone. */
 const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
+/** Whose actions meet. */
+const AT_ONCE = process.env.TEST_SLOW ? 6 : 3;
+const UNDER_FIRE = process.env.TEST_SLOW ? 8 : 3;
 
 beforeAll(async () => {
   forge = await startForge(
@@ -192,7 +195,7 @@ test("resumed before Temporal knows that it was cancelled, a pipeline that waite
 test("resumed, cancelled and approved by many at once, a pipeline still comes to an end", async () => {
   const crew = await new Crew(forge).start(2, "calm");
   const ids = await Promise.all(
-    Array.from({ length: 6 }, () =>
+    Array.from({ length: AT_ONCE }, () =>
       startPipeline(forge.user, { ...BYO_DATA, approvals: ["distill", "train"] }),
     ),
   );
@@ -254,6 +257,6 @@ test("whoever judged a step for a run that is over writes nothing into the next 
 }, 120_000);
 
 test("every process is killed in turn while pipelines run: each goes through, once", async () => {
-  const { kills } = await runUnderFire(forge, 4);
+  const { kills } = await runUnderFire(forge, UNDER_FIRE);
   expect(new Set(kills).size).toBe(6);
 }, 180_000);

@@ -42,13 +42,16 @@ afterAll(async () => {
 
 const CLIENTS = Object.keys(RUNNERS);
 
-/** All combinations in `npm run test:slow`; otherwise every pair of fault, client and request occurs. */
+/**
+ * All combinations in `npm run test:slow`; otherwise each client makes every request and meets every fault, and
+ * each request meets as many faults as there are clients.
+ */
 const COMBINATIONS: [string, (n: number) => Fault][] = process.env.TEST_SLOW
   ? FAULTS.flatMap((fault) =>
       CLIENTS.map((client): [string, (n: number) => Fault] => [client, () => fault]),
     )
-  : FAULTS.map((_fault, shift): [string, (n: number) => Fault] => [
-      CLIENTS[shift % CLIENTS.length] ?? "",
+  : CLIENTS.map((client, shift): [string, (n: number) => Fault] => [
+      client,
       (n) => FAULTS[(n + shift) % FAULTS.length] ?? "slow",
     ]);
 

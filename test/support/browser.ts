@@ -72,6 +72,7 @@ export async function visit(
     hasTouch: phone,
     isMobile: phone,
     colorScheme: dark ? "dark" : "light",
+    reducedMotion: "reduce",
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
   });
