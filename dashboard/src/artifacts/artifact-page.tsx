@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
-import { Id } from "../ui/copy";
+import { DetailHeading } from "../ui/detail";
 import { Empty } from "../ui/empty";
 import { ErrorBanner, Notice } from "../ui/error-banner";
 import { Json } from "../ui/json";
@@ -11,13 +11,13 @@ import { Page } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { Tabs } from "../ui/tabs";
 import { ArtifactFacts } from "./artifact-facts";
-import styles from "./artifact-page.module.css";
 import { DeleteArtifact } from "./delete-artifact";
 import { Files } from "./files";
 import { Lineage } from "./lineage";
 import { Origin } from "./origin";
 import { Preview } from "./preview";
 import { type ArtifactSearch, type ArtifactTab, kindName } from "./search";
+import { Training } from "./training";
 
 const route = getRouteApi("/artifacts/$artifactId");
 
@@ -33,14 +33,7 @@ export function ArtifactPage() {
     <Page
       title={data?.name ?? title}
       above={<Link to="/artifacts">Artifacts</Link>}
-      heading={
-        <>
-          {data?.name ?? title}
-          <span className={styles.id}>
-            <Id id={artifactId} />
-          </span>
-        </>
-      }
+      heading={<DetailHeading title={data?.name ?? title} id={artifactId} />}
       actions={data && <DeleteArtifact artifact={data} />}
     >
       {isNotFound(error) ? (
@@ -87,6 +80,15 @@ function Loaded({ artifact }: { artifact: Artifact }) {
         onChange={(tab) => change({ tab })}
         tabs={[
           { id: "overview", title: "Overview", content: <ArtifactFacts artifact={artifact} /> },
+          ...(manifest.artifact_type === "checkpoint"
+            ? [
+                {
+                  id: "training" as const,
+                  title: "Training",
+                  content: <Training artifact={artifact} />,
+                },
+              ]
+            : []),
           ...(tables.length > 0 && !artifact.deleted_at
             ? [
                 {

@@ -21,7 +21,7 @@ export interface ArtifactsSearch {
 export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
   given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
 
-const ARTIFACT_TABS = ["overview", "preview", "lineage", "files", "manifest"] as const;
+const ARTIFACT_TABS = ["overview", "training", "preview", "lineage", "files", "manifest"] as const;
 export type ArtifactTab = (typeof ARTIFACT_TABS)[number];
 
 export interface ArtifactSearch {

@@ -4,7 +4,7 @@ import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { Dialog, DialogActions } from "../ui/dialog";
 import { Notice } from "../ui/error-banner";
-import { Field, Input } from "../ui/field";
+import { Checkbox, Field, Input } from "../ui/field";
 import { formatUsd } from "../ui/format";
 import styles from "./budget-dialog.module.css";
 import { useSetBudget } from "./use-billing";
@@ -32,10 +32,15 @@ function amountOf(text: string): number | undefined {
   return /^\d+(\.\d{1,6})?$/.test(trimmed) ? Number(trimmed) : Number.NaN;
 }
 
+/** As the API takes it: null is never, and without one it is the default share of the cap. */
+const warningOf = (warns: boolean, from: number | undefined): { warning?: number | null } =>
+  warns ? (from === undefined ? {} : { warning: from }) : { warning: null };
+
 const NO_AMOUNT = "An amount in USD, such as 500 or 12.50.";
 
 function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
   const [cap, setCap] = useState(String(budget?.cap_usd ?? ""));
+  const [warns, setWarns] = useState(budget?.cap_usd == null || budget.warning_usd !== null);
   const [warning, setWarning] = useState(String(budget?.warning_usd ?? ""));
   const [wasSent, setSent] = useState(false);
   const save = useSetBudget();
@@ -44,13 +49,13 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
   const refused = save.error ? describeError(save.error) : undefined;
   const problems = {
     cap: amount === undefined || Number.isNaN(amount) ? NO_AMOUNT : undefined,
-    warning: Number.isNaN(from) ? NO_AMOUNT : undefined,
+    warning: warns && Number.isNaN(from) ? NO_AMOUNT : undefined,
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setSent(true);
     if (problems.cap || problems.warning || amount === undefined) return;
-    save.mutate({ cap: amount, warning: from }, { onSuccess: onClose });
+    save.mutate({ cap: amount, ...warningOf(warns, from) }, { onSuccess: onClose });
   };
   const byDefault = amount && !Number.isNaN(amount) ? formatUsd(amount * DEFAULT_SHARE) : "80 %";
   return (
@@ -68,35 +73,41 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
           <Input
             {...input}
             inputMode="decimal"
-            autoFocus
             placeholder="500"
             value={cap}
             onChange={({ target }) => setCap(target.value)}
           />
         )}
       </Field>
-      <Field
-        label="Warn from (USD)"
-        required={false}
-        hint={`Submissions carry a warning from then on. Empty: at ${byDefault}.`}
-        error={(wasSent ? problems.warning : undefined) ?? at(refused, "warning_usd")}
-      >
-        {(input) => (
-          <Input
-            {...input}
-            inputMode="decimal"
-            value={warning}
-            onChange={({ target }) => setWarning(target.value)}
-          />
-        )}
-      </Field>
+      <Checkbox
+        label="Warn before the cap is reached"
+        checked={warns}
+        onChange={({ target }) => setWarns(target.checked)}
+      />
+      {warns && (
+        <Field
+          label="Warn from (USD)"
+          required={false}
+          hint={`Submissions carry a warning from then on. Empty: at ${byDefault}.`}
+          error={(wasSent ? problems.warning : undefined) ?? at(refused, "warning_usd")}
+        >
+          {(input) => (
+            <Input
+              {...input}
+              inputMode="decimal"
+              value={warning}
+              onChange={({ target }) => setWarning(target.value)}
+            />
+          )}
+        </Field>
+      )}
       {refused && !refused.param && <Notice tone="danger">{refused.message}</Notice>}
       <DialogActions>
         {budget?.cap_usd != null && (
           <Button
             kind="danger"
             busy={save.isPending}
-            onClick={() => save.mutate({ cap: null, warning: undefined }, { onSuccess: onClose })}
+            onClick={() => save.mutate({ cap: null }, { onSuccess: onClose })}
           >
             Remove the cap
           </Button>

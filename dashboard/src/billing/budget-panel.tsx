@@ -69,7 +69,12 @@ function Used({ budget, cap }: { budget: Budget; cap: number }) {
         <Entry name="Committed" mark={styles.committed} usd={committed_usd} />
         <Entry name="Left" usd={remaining_usd} />
         <Entry name="Cap a month" usd={cap} />
-        {warning_usd !== null && (
+        {warning_usd === null ? (
+          <div>
+            <dt>Warns from</dt>
+            <dd>never</dd>
+          </div>
+        ) : (
           <Entry name="Warns from" mark={styles.warning} usd={warning_usd} />
         )}
       </dl>

@@ -52,8 +52,8 @@ export function useSetBudget() {
   const forge = useForge();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ cap, warning }: { cap: number | null; warning: number | undefined }) =>
-      forge.billing.setBudget(cap, { warning_usd: warning }),
+    mutationFn: ({ cap, warning }: { cap: number | null; warning?: number | null }) =>
+      forge.billing.setBudget(cap, warning === undefined ? {} : { warning_usd: warning }),
     onSuccess: (_, { cap }) =>
       toast.ok(cap === null ? "There is no cap any more." : "The budget is set."),
     onSettled: () => queries.invalidateQueries({ queryKey: ["billing"] }),

@@ -1,13 +1,12 @@
 import type { DeploymentDetail } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { CircleCheck } from "lucide-react";
 import { isNotFound } from "../api/errors";
 import { CopyButton, Id } from "../ui/copy";
+import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
 import { Empty } from "../ui/empty";
-import { ErrorBanner, Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { Page } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import { StatusMark } from "../ui/status-mark";
 import { Tabs } from "../ui/tabs";
 import { CodeTab } from "./code-tab";
 import { DeploymentActions } from "./deployment-actions";
@@ -71,32 +70,23 @@ function Loaded({
     <Page
       title={`Deployment ${state.toLowerCase()}`}
       above={<Link to="/deployments">Deployments</Link>}
-      heading={
-        <>
-          <StatusMark mark={deploymentMark(deployment)} label={state} />
-          <span className={styles.id}>
-            <Id id={id} />
-          </span>
-        </>
-      }
+      heading={<DetailHeading mark={deploymentMark(deployment)} state={state} id={id} />}
       actions={<DeploymentActions deployment={deployment} />}
     >
       {error !== null && (
         <ErrorBanner what="The deployment could not be updated" error={error} onRetry={onRetry} />
       )}
-      <Notice
-        tone={explanation.tone}
-        icon={explanation.tone === "ok" ? <CircleCheck size={15} /> : undefined}
-      >
-        <strong>{explanation.why}</strong> <span className={styles.quiet}>{explanation.next}</span>
-      </Notice>
+      <Verdict explanation={explanation} />
       <p className={styles.address}>
         <span className={styles.quiet}>Address</span>
         <code>{address}</code>
         <CopyButton text={address} label="Copy the address" />
       </p>
       <DeploymentFigures deployment={deployment} />
-      <div className={styles.columns}>
+      <WithFacts
+        label="Facts about the deployment"
+        facts={<DeploymentFacts deployment={deployment} />}
+      >
         <Tabs<DeploymentTab>
           value={tab ?? "try"}
           onChange={(next) =>
@@ -119,10 +109,7 @@ function Loaded({
             { id: "bill", title: "Bill", content: <DeploymentBill deployment={deployment} /> },
           ]}
         />
-        <aside className={styles.facts} aria-label="Facts about the deployment">
-          <DeploymentFacts deployment={deployment} />
-        </aside>
-      </div>
+      </WithFacts>
     </Page>
   );
 }

@@ -1,4 +1,4 @@
-import { Select } from "../ui/field";
+import { AttemptSelect } from "./attempt-select";
 import { isFinished, type JobData } from "./job-data";
 import styles from "./job-log.module.css";
 import { LogView } from "./log/log-view";
@@ -18,22 +18,7 @@ export function JobLog({ job, search, onChange }: Props) {
   const isLive = !isFinished(job) && attempt === job.attempts;
   return (
     <div className={styles.log}>
-      {job.attempts > 1 && (
-        <label className={styles.attempt} htmlFor="log-attempt">
-          Attempt
-          <Select
-            id="log-attempt"
-            value={attempt}
-            onChange={({ target }) => onChange({ attempt: Number(target.value) })}
-          >
-            {Array.from({ length: job.attempts }, (_, at) => (
-              <option key={`attempt-${at + 1}`} value={at + 1}>
-                {at + 1}
-              </option>
-            ))}
-          </Select>
-        </label>
-      )}
+      <AttemptSelect job={job} attempt={attempt} onChange={(next) => onChange({ attempt: next })} />
       <LogView
         key={attempt}
         jobId={job.job_id}

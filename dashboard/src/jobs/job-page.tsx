@@ -1,18 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { Ban, CircleCheck, CopyPlus, RotateCcw } from "lucide-react";
+import { Ban, CopyPlus, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
 import { Button } from "../ui/button";
 import { Id } from "../ui/copy";
+import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
 import { ConfirmDialog } from "../ui/dialog";
 import { Empty } from "../ui/empty";
-import { ErrorBanner, Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { useHotkeys } from "../ui/hotkeys";
 import { Page, Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import { StatusMark } from "../ui/status-mark";
 import { Tabs } from "../ui/tabs";
 import { AttemptsBar } from "./attempts-bar";
 import { type Explanation, explainJob } from "./explain-job";
@@ -21,8 +21,8 @@ import { JobBill } from "./job-bill";
 import { isFinished, type JobData } from "./job-data";
 import { JobFacts } from "./job-facts";
 import { JobLog } from "./job-log";
+import { JobMetrics } from "./job-metrics";
 import { JobOverview } from "./job-overview";
-import styles from "./job-page.module.css";
 import { jobMark, jobStateName } from "./job-state";
 import type { JobSearch, JobTab } from "./search";
 import { useAttempts, useCancelJob, useJob, useRetryJob } from "./use-job";
@@ -76,13 +76,12 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
       title={`${job.job_type} ${jobStateName(job).toLowerCase()}`}
       above={<Link to="/jobs">Jobs</Link>}
       heading={
-        <>
-          <StatusMark mark={jobMark(job)} label={jobStateName(job)} />
-          {job.job_type}
-          <span className={styles.id}>
-            <Id id={job.job_id} />
-          </span>
-        </>
+        <DetailHeading
+          mark={jobMark(job)}
+          state={jobStateName(job)}
+          title={job.job_type}
+          id={job.job_id}
+        />
       }
       actions={<Actions job={job} />}
     >
@@ -90,49 +89,48 @@ function Loaded({ job, error, onRetry }: { job: JobData; error: unknown; onRetry
         <ErrorBanner what="The job could not be updated" error={error} onRetry={onRetry} />
       )}
       <Why explanation={explanation} onGoTo={(tab) => change({ tab })} />
-      <div className={styles.columns}>
-        <div className={styles.main}>
-          {attempts.length > 0 && (
-            <Section title="Attempts">
-              <AttemptsBar job={job} attempts={attempts} />
-            </Section>
-          )}
-          <Tabs<JobTab>
-            value={search.tab ?? "overview"}
-            onChange={(tab) => change({ tab })}
-            tabs={[
-              { id: "overview", title: "Overview", content: <JobOverview job={job} /> },
-              {
-                id: "log",
-                title: "Log",
-                content: <JobLog job={job} search={search} onChange={change} />,
-              },
-              {
-                id: "artifacts",
-                title: "Artifacts",
-                count: artifacts.data?.length,
-                content: (
-                  <JobArtifacts job={job} artifacts={artifacts.data} error={artifacts.error} />
-                ),
-              },
-              { id: "bill", title: "Bill", content: <JobBill job={job} /> },
-            ]}
-          />
-        </div>
-        <aside className={styles.facts} aria-label="Facts about the job">
-          <JobFacts job={job} />
-        </aside>
-      </div>
+      <WithFacts label="Facts about the job" facts={<JobFacts job={job} />}>
+        {attempts.length > 0 && (
+          <Section title="Attempts">
+            <AttemptsBar job={job} attempts={attempts} />
+          </Section>
+        )}
+        <Tabs<JobTab>
+          value={search.tab ?? "overview"}
+          onChange={(tab) => change({ tab })}
+          tabs={[
+            { id: "overview", title: "Overview", content: <JobOverview job={job} /> },
+            {
+              id: "metrics",
+              title: "Metrics",
+              content: <JobMetrics job={job} search={search} onChange={change} />,
+            },
+            {
+              id: "log",
+              title: "Log",
+              content: <JobLog job={job} search={search} onChange={change} />,
+            },
+            {
+              id: "artifacts",
+              title: "Artifacts",
+              count: artifacts.data?.length,
+              content: (
+                <JobArtifacts job={job} artifacts={artifacts.data} error={artifacts.error} />
+              ),
+            },
+            { id: "bill", title: "Bill", content: <JobBill job={job} /> },
+          ]}
+        />
+      </WithFacts>
     </Page>
   );
 }
 
 function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: JobTab) => void }) {
-  const { tone, why, next, goTo } = explanation;
+  const { goTo } = explanation;
   return (
-    <Notice
-      tone={tone}
-      icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}
+    <Verdict
+      explanation={explanation}
       action={
         (goTo === "log" || goTo === "artifacts") && (
           <Button size="small" onClick={() => onGoTo(goTo)}>
@@ -140,9 +138,7 @@ function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: 
           </Button>
         )
       }
-    >
-      <strong>{why}</strong> <span className={styles.next}>{next}</span>
-    </Notice>
+    />
   );
 }
 

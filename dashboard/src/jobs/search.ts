@@ -55,12 +55,12 @@ export const readJobsSearch = (search: Search): JobsSearch =>
     to: readDay(search, "to"),
   });
 
-const JOB_TABS = ["overview", "log", "artifacts", "bill"] as const;
+const JOB_TABS = ["overview", "metrics", "log", "artifacts", "bill"] as const;
 export type JobTab = (typeof JOB_TABS)[number];
 
 export interface JobSearch {
   tab?: JobTab;
-  /** Whose log; without it the latest attempt's. */
+  /** Whose log and curves; without it the latest attempt's. */
   attempt?: number;
   /** A line of the log, counted from 1. */
   line?: number;

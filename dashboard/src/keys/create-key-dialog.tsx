@@ -65,7 +65,6 @@ function CreateForm({ onClose, onMade }: FormProps) {
         {(input) => (
           <Input
             {...input}
-            autoFocus
             maxLength={128}
             value={name}
             onChange={({ target }) => setName(target.value)}

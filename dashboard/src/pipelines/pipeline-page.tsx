@@ -1,14 +1,13 @@
 import type { Pipeline } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
-import { CircleCheck } from "lucide-react";
 import { isNotFound } from "../api/errors";
 import { Button } from "../ui/button";
 import { Id } from "../ui/copy";
+import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
 import { Empty } from "../ui/empty";
-import { ErrorBanner, Notice } from "../ui/error-banner";
-import { Page, Section } from "../ui/page";
+import { ErrorBanner } from "../ui/error-banner";
+import { Page } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import { StatusMark } from "../ui/status-mark";
 import { Tabs } from "../ui/tabs";
 import { explainPipeline } from "./explain-pipeline";
 import { Gantt } from "./gantt";
@@ -16,7 +15,6 @@ import { GraphView } from "./graph/graph-view";
 import { PipelineActions } from "./pipeline-actions";
 import { PipelineFacts } from "./pipeline-facts";
 import { PipelineFigures } from "./pipeline-figures";
-import styles from "./pipeline-page.module.css";
 import { pipelineStateName, pipelineStatusMark, pipelineTitle } from "./pipeline-state";
 import type { PipelineSearch, PipelineView } from "./search";
 import { StepDetails } from "./step-details";
@@ -87,25 +85,20 @@ function Loaded({
       title={`${title} ${pipelineStateName(pipeline).toLowerCase()}`}
       above={<Link to="/pipelines">Pipelines</Link>}
       heading={
-        <>
-          <StatusMark
-            mark={pipelineStatusMark(pipeline.status)}
-            label={pipelineStateName(pipeline)}
-          />
-          <span className={styles.title}>{title}</span>
-          <span className={styles.id}>
-            <Id id={pipeline.pipeline_id} />
-          </span>
-        </>
+        <DetailHeading
+          mark={pipelineStatusMark(pipeline.status)}
+          state={pipelineStateName(pipeline)}
+          title={title}
+          id={pipeline.pipeline_id}
+        />
       }
       actions={<PipelineActions pipeline={pipeline} />}
     >
       {error !== null && (
         <ErrorBanner what="The pipeline could not be updated" error={error} onRetry={onRetry} />
       )}
-      <Notice
-        tone={explanation.tone}
-        icon={explanation.tone === "ok" ? <CircleCheck size={15} /> : undefined}
+      <Verdict
+        explanation={explanation}
         action={
           explanation.step !== undefined &&
           explanation.step !== chosen?.name && (
@@ -114,9 +107,7 @@ function Loaded({
             </Button>
           )
         }
-      >
-        <strong>{explanation.why}</strong> <span className={styles.next}>{explanation.next}</span>
-      </Notice>
+      />
       <PipelineFigures pipeline={pipeline} />
       <Tabs<PipelineView>
         value={search.view ?? "graph"}
@@ -127,12 +118,9 @@ function Loaded({
           { id: "steps", title: "Steps", count: steps.length, content: <StepsTable {...view} /> },
         ]}
       />
-      <div className={styles.columns}>
+      <WithFacts label="Facts about the pipeline" facts={<PipelineFacts pipeline={pipeline} />}>
         {chosen && <StepDetails pipeline={pipeline} step={chosen} />}
-        <Section title="Facts">
-          <PipelineFacts pipeline={pipeline} />
-        </Section>
-      </div>
+      </WithFacts>
     </Page>
   );
 }

@@ -1,4 +1,5 @@
 import type { Estimate } from "@forge/sdk";
+import type { ReactNode } from "react";
 import { describeError } from "../api/errors";
 import { cx } from "../ui/cx";
 import { formatUsd, plural } from "../ui/format";
@@ -16,33 +17,49 @@ interface Props {
 /** What the job is expected to cost, and how that was computed. */
 export function EstimatePanel({ estimate, error, isOld }: Props) {
   return (
-    <Section title="Estimated cost">
-      <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
-        {error && !estimate ? (
-          <p className={styles.note}>There is no estimate. {reasonOf(error)}</p>
-        ) : estimate ? (
-          <Numbers estimate={estimate} />
-        ) : (
-          <p className={styles.note}>Appears when the required fields are filled.</p>
-        )}
-      </div>
-    </Section>
+    <EstimateFrame isOld={isOld}>
+      {error && !estimate ? (
+        <p className={styles.note}>There is no estimate. {reasonOf(error)}</p>
+      ) : estimate ? (
+        <Numbers estimate={estimate} />
+      ) : (
+        <p className={styles.note}>Appears when the required fields are filled.</p>
+      )}
+    </EstimateFrame>
   );
 }
 
+/** @param isOld another estimate is on its way. */
+export const EstimateFrame = ({ isOld, children }: { isOld: boolean; children: ReactNode }) => (
+  <Section title="Estimated cost">
+    <div className={cx(styles.panel, isOld && styles.old)} aria-live="polite" aria-busy={isOld}>
+      {children}
+    </div>
+  </Section>
+);
+
+type Amounts = Pick<Estimate, "expected_usd" | "low_usd" | "high_usd">;
+
+export const EstimateTotal = ({
+  amounts: { expected_usd, low_usd, high_usd },
+}: {
+  amounts: Amounts;
+}) => (
+  <p className={styles.total}>
+    <Money usd={expected_usd} />
+    {low_usd !== high_usd && (
+      <span className={styles.range}>
+        {formatUsd(low_usd)} to {formatUsd(high_usd)}
+      </span>
+    )}
+  </p>
+);
+
 function Numbers({ estimate }: { estimate: Estimate }) {
-  const { expected_usd, low_usd, high_usd, formula, rate_card, rate_card_version } = estimate;
-  const hasRange = low_usd !== high_usd;
+  const { formula, rate_card, rate_card_version } = estimate;
   return (
     <>
-      <p className={styles.total}>
-        <Money usd={expected_usd} />
-        {hasRange && (
-          <span className={styles.range}>
-            {formatUsd(low_usd)} to {formatUsd(high_usd)}
-          </span>
-        )}
-      </p>
+      <EstimateTotal amounts={estimate} />
       <p className={styles.note}>{basisOf(estimate)}</p>
       <p className={styles.formula}>
         <code>{formula}</code>

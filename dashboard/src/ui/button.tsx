@@ -1,4 +1,4 @@
-import type { ComponentProps, ReactNode } from "react";
+import type { ComponentProps, MouseEvent, ReactNode } from "react";
 import styles from "./button.module.css";
 import { cx } from "./cx";
 
@@ -7,7 +7,7 @@ export type ButtonKind = "primary" | "secondary" | "ghost" | "danger";
 interface Props extends ComponentProps<"button"> {
   kind?: ButtonKind;
   size?: "small" | "medium";
-  /** Disables it, and says so by its text. */
+  /** It does nothing until its work is done. It keeps the focus, which a disabled button would lose. */
   busy?: boolean;
   icon?: ReactNode;
   /** The key that does the same. */
@@ -22,15 +22,16 @@ export function Button({
   hotkey,
   className,
   children,
-  disabled,
+  onClick,
   ...rest
 }: Props) {
   return (
     <button
       type="button"
       {...rest}
-      disabled={disabled || busy}
+      onClick={busy ? ignore : onClick}
       aria-busy={busy || undefined}
+      aria-disabled={busy || undefined}
       aria-keyshortcuts={hotkey}
       className={cx(styles.button, styles[kind], styles[size], className)}
     >
@@ -44,6 +45,9 @@ export function Button({
     </button>
   );
 }
+
+/** Also keeps a form from being submitted twice. */
+const ignore = (event: MouseEvent): void => event.preventDefault();
 
 /** A button that shows only an icon. */
 export function IconButton({

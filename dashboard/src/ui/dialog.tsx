@@ -1,6 +1,6 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { Button, IconButton } from "./button";
 import styles from "./dialog.module.css";
 
@@ -13,25 +13,54 @@ interface Props {
   children: ReactNode;
 }
 
-/** Focus stays inside, Esc closes it, and what was focused before is focused again. */
+/**
+ * The first field has the focus, or the first button: of a question that is the safe answer. Focus stays inside, Esc
+ * closes it, and what was focused before is focused again.
+ */
 export function Dialog({ open, onClose, title, wide, children }: Props) {
+  const body = useRef<HTMLDivElement>(null);
+  const opener = useRef<Element>(null);
+  const first = (): HTMLElement | null =>
+    body.current?.querySelector<HTMLElement>(FIELDS) ??
+    body.current?.querySelector<HTMLElement>(BUTTONS) ??
+    null;
   return (
     <Base.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
-        <Base.Popup className={wide ? `${styles.popup} ${styles.wide}` : styles.popup}>
+        <Base.Popup
+          className={wide ? `${styles.popup} ${styles.wide}` : styles.popup}
+          initialFocus={(how) => {
+            opener.current = document.activeElement;
+            // A finger wants no keyboard on the screen before it has asked for one.
+            return how === "touch" || first();
+          }}
+          finalFocus={() => focusAfter(opener.current)}
+        >
           <header className={styles.header}>
             <Base.Title className={styles.title}>{title}</Base.Title>
             <Base.Close render={<IconButton size="small" label="Close" />}>
               <X size={15} />
             </Base.Close>
           </header>
-          <div className={styles.body}>{children}</div>
+          <div ref={body} className={styles.body}>
+            {children}
+          </div>
         </Base.Popup>
       </Base.Portal>
     </Base.Root>
   );
 }
+
+const FIELDS =
+  "input:not([type=hidden], :disabled), select:not(:disabled), textarea:not(:disabled)";
+const BUTTONS = "button:not(:disabled), a[href]";
+
+/** The opener, unless what was done has taken it away: then the page, so that Tab goes on from its beginning. */
+const focusAfter = (opener: Element | null): HTMLElement | null =>
+  opener instanceof HTMLElement && opener !== document.body && opener.isConnected
+    ? opener
+    : document.getElementById("main");
 
 /** The buttons at a dialog's end, the one that does it last. */
 export function DialogActions({ children }: { children: ReactNode }) {

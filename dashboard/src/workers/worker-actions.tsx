@@ -32,29 +32,27 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
     );
   return (
     <>
-      {isServing && !worker.draining && (
+      {isServing && (
+        // One button, which keeps the focus when it turns into its opposite.
         <Button
           busy={act.isPending}
-          title="Lets it finish its job, and take no other"
+          title={
+            worker.draining
+              ? "Lets it take jobs again"
+              : "Lets it finish its job, and take no other"
+          }
           onClick={() =>
-            act.mutate({
-              run: () => forge.workers.drain(id),
-              done: `${id} finishes its job and takes no other.`,
-            })
+            act.mutate(
+              worker.draining
+                ? { run: () => forge.workers.undrain(id), done: `${id} takes jobs again.` }
+                : {
+                    run: () => forge.workers.drain(id),
+                    done: `${id} finishes its job and takes no other.`,
+                  },
+            )
           }
         >
-          Drain
-        </Button>
-      )}
-      {isServing && worker.draining && (
-        <Button
-          busy={act.isPending}
-          title="Lets it take jobs again"
-          onClick={() =>
-            act.mutate({ run: () => forge.workers.undrain(id), done: `${id} takes jobs again.` })
-          }
-        >
-          Undrain
+          {worker.draining ? "Undrain" : "Drain"}
         </Button>
       )}
       {worker.status === "error" && session.scope === "admin" && (

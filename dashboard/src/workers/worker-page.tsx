@@ -1,21 +1,20 @@
 import type { WorkerDetail } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { CircleCheck } from "lucide-react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
 import { useList } from "../api/use-list";
 import { JOB_COLUMNS } from "../jobs/job-columns";
 import { plainJob } from "../jobs/job-data";
 import { IdText } from "../ui/copy";
+import { DetailHeading, Verdict } from "../ui/detail";
 import { Empty } from "../ui/empty";
-import { ErrorBanner, Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { formatNumber } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
 import { LoadMore } from "../ui/load-more";
 import { Page, Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
-import { StatusMark } from "../ui/status-mark";
 import { Table } from "../ui/table";
 import { Tags } from "../ui/tag";
 import { BootstrapSteps } from "./bootstrap-steps";
@@ -41,10 +40,10 @@ export function WorkerPage() {
       title={workerId}
       above={<Link to="/workers">Workers</Link>}
       heading={
-        <>
-          {data && <StatusMark mark={workerMark(data)} label={workerStateName(data)} />}
-          {workerId}
-        </>
+        <DetailHeading
+          title={workerId}
+          {...(data && { mark: workerMark(data), state: workerStateName(data) })}
+        />
       }
       actions={data && <WorkerActions worker={data} />}
     >
@@ -65,12 +64,9 @@ export function WorkerPage() {
 }
 
 function Loaded({ worker }: { worker: WorkerDetail }) {
-  const { tone, why, next } = explainWorker(worker);
   return (
     <>
-      <Notice tone={tone} icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}>
-        <strong>{why}</strong> <span className={styles.next}>{next}</span>
-      </Notice>
+      <Verdict explanation={explainWorker(worker)} />
       <Facts worker={worker} />
       <Samples workerId={worker.worker_id} />
       {worker.bootstrap && <BootstrapSteps bootstrap={worker.bootstrap} />}

@@ -1,6 +1,6 @@
 import type { Edge } from "@xyflow/react";
 import { useMemo } from "react";
-import { Flow, PADDING } from "../../ui/graph/flow";
+import { CONTROLS_HEIGHT, Flow, PADDING } from "../../ui/graph/flow";
 import type { Layout } from "../../ui/graph/layout";
 import { useIsNarrow } from "../../ui/graph/use-is-narrow";
 import { useLayout } from "../../ui/graph/use-layout";
@@ -14,7 +14,6 @@ import { StepNode, type StepNodeType } from "./step-node";
 const NODE_TYPES = { step: StepNode };
 /** As step-node.module.css has it. */
 const SIZE = { width: 184, height: 62 };
-const MIN_HEIGHT = 120;
 const MAX_HEIGHT = 520;
 /** Of a graph in a narrow window, which is read from top to bottom. */
 const MAX_HEIGHT_NARROW = 640;
@@ -80,8 +79,8 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
 const narrowZoom = ({ width }: Layout): number =>
   Math.min(1, (window.innerWidth - MARGINS_NARROW - 2 * PADDING) / Math.max(1, width));
 
+/** The graph is centred: what its buttons need below, it gets above, too. */
 const heightOf = ({ height }: Layout, isNarrow: boolean, zoom: number): number =>
-  Math.min(
-    Math.max(height * zoom + 2 * PADDING, MIN_HEIGHT),
-    isNarrow ? MAX_HEIGHT_NARROW : MAX_HEIGHT,
-  );
+  isNarrow
+    ? Math.min(height * zoom + 2 * PADDING, MAX_HEIGHT_NARROW)
+    : Math.min(height * zoom + 2 * Math.max(PADDING, CONTROLS_HEIGHT), MAX_HEIGHT);

@@ -9,11 +9,13 @@ import { Tabs } from "../../ui/tabs";
 import { TEMPLATES, type TemplateName } from "../search";
 import { includedSteps, stepOf } from "./draft";
 import styles from "./new-pipeline-page.module.css";
+import { PipelineEstimate } from "./pipeline-estimate";
 import { PipelineOptions } from "./pipeline-options";
 import { type Snippet as Code, snippetsOf } from "./snippets";
 import { StepForm } from "./step-form";
 import { TEMPLATE_STEPS, TEMPLATE_TEXTS } from "./templates";
 import { useNewPipeline } from "./use-new-pipeline";
+import { usePipelineEstimate } from "./use-pipeline-estimate";
 
 const route = getRouteApi("/pipelines/new");
 
@@ -21,6 +23,7 @@ export function NewPipelinePage() {
   const { template = "byo-data" } = route.useSearch();
   const navigate = useNavigate();
   const form = useNewPipeline(template);
+  const estimate = usePipelineEstimate(form.body, form.isComplete);
   const element = useRef<HTMLFormElement>(null);
   const { draft, problemAt, problemCount, isWrong, tries } = form;
   // What is wrong is where the keyboard is.
@@ -72,6 +75,7 @@ export function NewPipelinePage() {
           </div>
         </form>
         <aside className={styles.aside}>
+          <PipelineEstimate {...estimate} />
           <SameAs codes={snippetsOf(form.body, location.origin)} />
         </aside>
       </div>

@@ -50,6 +50,7 @@ export function useNewPipeline(template: TemplateName) {
       if (Object.keys(problems).length === 0) submission.mutate();
     },
     tries,
+    isComplete: Object.keys(problems).length === 0,
     problemCount: tries > 0 ? Object.keys(problems).length : 0,
     isBusy: submission.isPending,
     /** A refusal that no field shows. */

@@ -5,6 +5,8 @@ import type { Layout, LayoutRequest } from "./layout";
 
 /** Between the graph and its frame, in px. */
 export const PADDING = 24;
+/** Of the strip below the nodes in which the buttons lie, in px: as flow.module.css has it. */
+export const CONTROLS_HEIGHT = 52;
 /** With more nodes, only those in view are drawn. */
 const MANY_NODES = 60;
 

@@ -74,10 +74,10 @@ export class Billing extends Resource {
     return await this.transport.json(get("/api/billing/budget", { user_id }), options);
   }
 
-  /** Caps a month; null takes the cap away. */
+  /** Caps a month; null takes the cap away. Without `warning_usd` submissions warn from 80 % of it; null: never. */
   async setBudget(
     capUsd: number | null,
-    { warning_usd, user_id }: OfUser & { warning_usd?: number | undefined } = {},
+    { warning_usd, user_id }: OfUser & { warning_usd?: number | null | undefined } = {},
     options?: RequestOptions,
   ): Promise<BudgetAnswer> {
     const body = { cap_usd: capUsd, warning_usd };

@@ -1,0 +1,133 @@
+import type { Artifact } from "@forge/sdk";
+import { Link } from "@tanstack/react-router";
+import { IdText } from "../ui/copy";
+import { Curves } from "../ui/curves";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { formatDuration, formatNumber } from "../ui/format";
+import { Section } from "../ui/page";
+import { SkeletonLines } from "../ui/skeleton";
+import { type Column, Table } from "../ui/table";
+import { Time } from "../ui/time";
+import styles from "./artifact-facts.module.css";
+import { useEvaluations, useTrainingCurves } from "./use-training";
+
+/** How a model was trained, and how good it is. */
+export function Training({ artifact }: { artifact: Artifact }) {
+  return (
+    <div className={styles.parts}>
+      <Section title="Training curves">
+        <TrainingCurves artifact={artifact} />
+      </Section>
+      <Section title="Evaluations">
+        <Evaluations checkpointId={artifact.artifact_id} />
+      </Section>
+    </div>
+  );
+}
+
+function TrainingCurves({ artifact }: { artifact: Artifact }) {
+  const { data, error, refetch } = useTrainingCurves(artifact);
+  if (error && !data) {
+    return (
+      <ErrorBanner
+        what="The curves could not be loaded"
+        error={error}
+        onRetry={() => void refetch()}
+      />
+    );
+  }
+  if (!data) return <SkeletonLines count={4} />;
+  if (data.series.length === 0) {
+    return <p className={styles.quiet}>Its training kept no curves, and reported none.</p>;
+  }
+  const formatX = (x: number): string =>
+    data.unit === "steps" ? `step ${formatNumber(x)}` : formatDuration(x * 1000);
+  return <Curves series={data.series} formatX={formatX} />;
+}
+
+function Evaluations({ checkpointId }: { checkpointId: string }) {
+  const { data, error, refetch } = useEvaluations(checkpointId);
+  if (error && !data) {
+    return (
+      <ErrorBanner
+        what="The evaluations could not be loaded"
+        error={error}
+        onRetry={() => void refetch()}
+      />
+    );
+  }
+  return (
+    <Table
+      label="Evaluations"
+      columns={columnsOf(data ?? [])}
+      rows={data}
+      rowId={({ artifact_id }) => artifact_id}
+      empty={
+        <Empty
+          title="No evaluation of this model yet."
+          action={
+            <Link to="/submit" search={{ type: "evaluate" }}>
+              Evaluate it
+            </Link>
+          }
+        />
+      }
+    />
+  );
+}
+
+/** More scores than fit are on the evaluation's own page. */
+const MAX_SCORES = 4;
+
+function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {
+  const names = [...new Set(evaluations.flatMap((each) => Object.keys(scoresOf(each))))];
+  const shown = [
+    ...names.filter((name) => name === "overall"),
+    ...names.filter((name) => name !== "overall"),
+  ];
+  return [
+    {
+      id: "id",
+      title: "Evaluation",
+      cell: ({ artifact_id }) => (
+        <Link to="/artifacts/$artifactId" params={{ artifactId: artifact_id }}>
+          <IdText id={artifact_id} />
+        </Link>
+      ),
+    },
+    {
+      id: "data",
+      title: "Data",
+      hideBelow: "tablet",
+      cell: ({ manifest }) =>
+        manifest.artifact_type === "eval" ? manifest.datasets.join(", ") : null,
+    },
+    ...shown.slice(0, MAX_SCORES).map(
+      (name, at): Column<Artifact> => ({
+        id: `score ${name}`,
+        title: name,
+        width: "112px",
+        align: "right",
+        ...(at > 0 && { hideBelow: "tablet" }),
+        cell: (each) => formatNumber(scoresOf(each)[name], 4),
+      }),
+    ),
+    {
+      id: "age",
+      title: "Created",
+      width: "104px",
+      align: "right",
+      hideBelow: "phone",
+      cell: ({ created_at }) => <Time at={created_at} />,
+    },
+  ];
+}
+
+function scoresOf({ manifest }: Artifact): Record<string, number> {
+  if (manifest.artifact_type !== "eval") return {};
+  const scores = Object.entries(manifest.scores);
+  return Object.fromEntries(
+    scores.filter((entry): entry is [string, number] => typeof entry[1] === "number"),
+  );
+}

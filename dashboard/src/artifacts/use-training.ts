@@ -1,0 +1,92 @@
+import type { Artifact, Forge } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { useForge } from "../api/context";
+import { seriesOf } from "../jobs/metric-series";
+import type { Series } from "../ui/curves";
+
+/** What the training handler of this repository writes beside its model. */
+const METRICS_FILE = "metrics.json";
+const MAX_FILE_BYTES = 2_000_000;
+const MAX_EVALUATIONS = 20;
+
+export interface TrainingCurves {
+  series: Series[];
+  /** What x counts. */
+  unit: "steps" | "seconds";
+}
+
+/**
+ * The curves of a checkpoint's training: those in its metrics.json, which stay as long as its files do; else what
+ * its job reported, which is kept for 30 days.
+ */
+export function useTrainingCurves(artifact: Artifact) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["artifacts", "curves", artifact.artifact_id],
+    queryFn: async ({ signal }): Promise<TrainingCurves> => {
+      const stored = await readStored(forge, artifact, signal);
+      if (stored.length > 0) return { series: stored, unit: "steps" };
+      const { job_id: jobId, attempt } = artifact.manifest;
+      if (!jobId) return { series: [], unit: "seconds" };
+      const reported = await forge.jobs.metrics(jobId, { attempt, max_points: 1_000 }, { signal });
+      return { series: seriesOf(reported), unit: "seconds" };
+    },
+    staleTime: Number.POSITIVE_INFINITY,
+  });
+}
+
+async function readStored(
+  forge: Forge,
+  { artifact_id: id, manifest, deleted_at }: Artifact,
+  signal: AbortSignal,
+): Promise<Series[]> {
+  const file = manifest.files.find(({ path }) => path === METRICS_FILE);
+  if (!file || file.size_bytes > MAX_FILE_BYTES || deleted_at) return [];
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of forge.artifacts.readFile(id, METRICS_FILE, { signal })) {
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return curvesOf(text);
+}
+
+/** Each `…_curve` of the file that is a list of [step, value]. A handler of the tenant's own may write anything there. */
+function curvesOf(text: string): Series[] {
+  let content: unknown;
+  try {
+    content = JSON.parse(text);
+  } catch {
+    return [];
+  }
+  if (typeof content !== "object" || content === null) return [];
+  return Object.entries(content).flatMap(([name, value]) => {
+    if (!name.endsWith("_curve") || !Array.isArray(value)) return [];
+    const points = value.flatMap((each: unknown) => {
+      const [x, y] = Array.isArray(each) ? (each as unknown[]) : [];
+      return typeof x === "number" && typeof y === "number" ? [{ x, y }] : [];
+    });
+    return points.length > 0 ? [{ name: name.replace(/_curve$/, ""), points }] : [];
+  });
+}
+
+/** The newest evaluations of a checkpoint, by its lineage. */
+export function useEvaluations(checkpointId: string) {
+  const forge = useForge();
+  return useQuery({
+    queryKey: ["artifacts", "evaluations", checkpointId],
+    queryFn: async ({ signal }): Promise<Artifact[]> => {
+      const { nodes } = await forge.artifacts.lineage(checkpointId, { signal });
+      const ids = nodes
+        .filter(({ type, kind, id }) => isEvaluation(type, kind) && id !== checkpointId)
+        .sort((one, other) => (other.created_at ?? "").localeCompare(one.created_at ?? ""))
+        .slice(0, MAX_EVALUATIONS)
+        .map(({ id }) => id);
+      const found = await Promise.all(ids.map((id) => forge.artifacts.get(id, { signal })));
+      // A lineage also has what was made from what was made from it.
+      return found.filter(({ source_artifacts: sources }) => sources.includes(checkpointId));
+    },
+  });
+}
+
+const isEvaluation = (type: string, kind: string | undefined): boolean =>
+  type === "artifact" && kind === "evaluation_report";

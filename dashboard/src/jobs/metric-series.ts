@@ -1,0 +1,27 @@
+import type { JobMetrics } from "@forge/sdk";
+import type { Series } from "../ui/curves";
+
+/** Shown first, in this order; then the others by name. */
+const FIRST = ["loss", "progress"];
+
+/** The reported series against seconds since the first point. Those that never change come last, as they tell least. */
+export function seriesOf({ at, series }: Pick<JobMetrics, "at" | "series">): Series[] {
+  const times = at.map((each) => Date.parse(each));
+  const startMs = times[0] ?? 0;
+  return Object.entries(series)
+    .map(([name, values]) => ({
+      name,
+      points: values.flatMap((y, index) =>
+        y === null ? [] : [{ x: ((times[index] ?? startMs) - startMs) / 1000, y }],
+      ),
+    }))
+    .filter(({ points }) => points.length > 0)
+    .sort((one, other) => rank(one) - rank(other) || one.name.localeCompare(other.name));
+}
+
+function rank({ name, points }: Series): number {
+  const known = FIRST.indexOf(name);
+  if (known >= 0) return known;
+  const isFlat = points.every(({ y }) => y === points[0]?.y);
+  return FIRST.length + (isFlat ? 1 : 0);
+}

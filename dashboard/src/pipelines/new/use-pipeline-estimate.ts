@@ -1,0 +1,28 @@
+import { useQuery } from "@tanstack/react-query";
+import { useForge } from "../../api/context";
+import { useDebounced } from "../../ui/use-debounced";
+import type { TemplateBody } from "./draft";
+
+const TYPING_MS = 350;
+
+/** What the pipeline would cost, a moment after the last change; not asked for while a field is wrong. */
+export function usePipelineEstimate(body: TemplateBody, isComplete: boolean) {
+  const forge = useForge();
+  // As a text, so that two equal contents are one.
+  const content = useDebounced(isComplete ? JSON.stringify(body) : undefined, TYPING_MS);
+  const { data, error, isFetching, isPlaceholderData } = useQuery({
+    queryKey: ["pipelines", "estimate", content],
+    enabled: content !== undefined && isComplete,
+    queryFn: ({ signal }) =>
+      forge.pipelines.estimate(JSON.parse(content ?? "{}") as TemplateBody, { signal }),
+    placeholderData: (before) => before,
+    staleTime: 30_000,
+    // What it is made of changes when jobs end, not with each event of a pipeline.
+    meta: { live: false },
+  });
+  return {
+    estimate: isComplete ? data : undefined,
+    error: isComplete ? error : null,
+    isOld: isFetching || isPlaceholderData,
+  };
+}

@@ -1,0 +1,49 @@
+import { useState } from "react";
+import { Button } from "./button";
+import { Curve, type CurvePoint } from "./curve";
+import styles from "./curve.module.css";
+import { formatNumber, plural } from "./format";
+
+export interface Series {
+  name: string;
+  points: readonly CurvePoint[];
+}
+
+const MAX_SHOWN = 12;
+
+/** A chart for each series, as their scales differ. A worker may report hundreds: the first ones are drawn, the others on demand. */
+export function Curves({
+  series,
+  formatX,
+  formatY = formatMeasure,
+}: {
+  series: readonly Series[];
+  formatX: (x: number) => string;
+  formatY?: (y: number) => string;
+}) {
+  const [isAll, setAll] = useState(false);
+  const shown = isAll ? series : series.slice(0, MAX_SHOWN);
+  return (
+    <>
+      <div className={styles.curves}>
+        {shown.map(({ name, points }) => (
+          <Curve key={name} name={name} points={points} formatX={formatX} formatY={formatY} />
+        ))}
+      </div>
+      {shown.length < series.length && (
+        <div>
+          <Button onClick={() => setAll(true)}>
+            Show {plural(series.length - shown.length, "other")}
+          </Button>
+        </div>
+      )}
+    </>
+  );
+}
+
+/** A number of any size in a few digits: losses are small, tokens are many. */
+const formatMeasure = (value: number): string => {
+  const size = Math.abs(value);
+  if (size >= 1e7 || (size > 0 && size < 1e-4)) return value.toExponential(2);
+  return formatNumber(value, size >= 1000 ? 0 : size >= 1 ? 3 : 5);
+};
