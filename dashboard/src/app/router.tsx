@@ -4,7 +4,7 @@ import {
   createRouter,
   lazyRouteComponent,
 } from "@tanstack/react-router";
-import { readArtifactSearch, readArtifactsSearch } from "../artifacts/search";
+import { readArtifactSearch, readArtifactsSearch, readCompareSearch } from "../artifacts/search";
 import { readBillingSearch } from "../billing/search";
 import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
 import { readJobSearch, readJobsSearch } from "../jobs/search";
@@ -106,6 +106,13 @@ const artifacts = createRoute({
   component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
 });
 
+const compare = createRoute({
+  getParentRoute: () => root,
+  path: "/artifacts/compare",
+  validateSearch: readCompareSearch,
+  component: lazyRouteComponent(() => import("../artifacts/compare/compare-page"), "ComparePage"),
+});
+
 const artifact = createRoute({
   getParentRoute: () => root,
   path: "/artifacts/$artifactId",
@@ -144,6 +151,7 @@ export const router = createRouter({
     worker,
     addWorker,
     artifacts,
+    compare,
     artifact,
     pipelines,
     newPipeline,

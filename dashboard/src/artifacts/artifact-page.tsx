@@ -1,8 +1,10 @@
 import type { Artifact } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { GitCompare } from "lucide-react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
+import { buttonClass } from "../ui/button";
 import { DetailHeading } from "../ui/detail";
 import { Empty } from "../ui/empty";
 import { ErrorBanner, Notice } from "../ui/error-banner";
@@ -34,7 +36,17 @@ export function ArtifactPage() {
       title={data?.name ?? title}
       above={<Link to="/artifacts">Artifacts</Link>}
       heading={<DetailHeading title={data?.name ?? title} id={artifactId} />}
-      actions={data && <DeleteArtifact artifact={data} />}
+      actions={
+        data && (
+          <>
+            <Link to="/artifacts/compare" search={{ a: artifactId }} className={buttonClass()}>
+              <GitCompare size={14} />
+              Compare
+            </Link>
+            <DeleteArtifact artifact={data} />
+          </>
+        )
+      }
     >
       {isNotFound(error) ? (
         <Empty title="There is no artifact with this id, or it is another tenant's." />

@@ -1,7 +1,9 @@
 import type { Artifact } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
+import { GitCompare } from "lucide-react";
 import { useList } from "../api/use-list";
 import { given } from "../app/search-params";
+import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { IdText } from "../ui/copy";
 import { Empty } from "../ui/empty";
@@ -90,7 +92,15 @@ export function ArtifactsPage() {
     void navigate({ to: "/artifacts", search: given({ ...search, ...next }), replace: true });
   const isFiltered = Object.keys(search).length > 0;
   return (
-    <Page title="Artifacts">
+    <Page
+      title="Artifacts"
+      actions={
+        <Link to="/artifacts/compare" className={buttonClass()}>
+          <GitCompare size={14} />
+          Compare two
+        </Link>
+      }
+    >
       <Toolbar>
         <TextFilter
           label="Filter by id or name"

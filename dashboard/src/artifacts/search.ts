@@ -21,6 +21,21 @@ export interface ArtifactsSearch {
 export const readArtifactsSearch = (search: Search): ArtifactsSearch =>
   given({ kind: readSomeOf(search, "kind", KINDS), q: readText(search, "q") });
 
+export interface CompareSearch {
+  /** Ids of two artifacts. */
+  a?: string | undefined;
+  b?: string | undefined;
+  /** What is equal in both is left out unless this says otherwise. */
+  equal?: "shown" | undefined;
+}
+
+export const readCompareSearch = (search: Search): CompareSearch =>
+  given({
+    a: readText(search, "a"),
+    b: readText(search, "b"),
+    equal: readOneOf(search, "equal", ["shown"] as const),
+  });
+
 const ARTIFACT_TABS = ["overview", "training", "preview", "lineage", "files", "manifest"] as const;
 export type ArtifactTab = (typeof ARTIFACT_TABS)[number];
 

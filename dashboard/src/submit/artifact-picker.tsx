@@ -13,6 +13,8 @@ interface Props {
   input: FieldInput;
   value: string;
   onChange: (value: string) => void;
+  /** One of the offers was taken. */
+  onChoose?: (value: string) => void;
 }
 
 const MOST = 12;
@@ -25,7 +27,7 @@ const TYPING_MS = 200;
  *
  * Not Base UI's: that hides the rest of the page from screen readers while its list is open.
  */
-export function ArtifactPicker({ source, input, value, onChange }: Props) {
+export function ArtifactPicker({ source, input, value, onChange, onChoose }: Props) {
   const listId = useId();
   const [isOpen, setOpen] = useState(false);
   const [active, setActive] = useState<number>();
@@ -41,6 +43,7 @@ export function ArtifactPicker({ source, input, value, onChange }: Props) {
   };
   const choose = (offer: Offer): void => {
     onChange(offer.value);
+    onChoose?.(offer.value);
     close();
   };
   const onKeyDown = (event: KeyboardEvent): void => {
@@ -70,7 +73,7 @@ export function ArtifactPicker({ source, input, value, onChange }: Props) {
         aria-autocomplete="list"
         aria-activedescendant={isOpen && chosen ? `${listId}-${active}` : undefined}
         spellCheck={false}
-        placeholder={`Choose a ${source.type}, or paste ${source.takes === "id" ? "an id" : "a URI"}`}
+        placeholder={`Choose ${source.type === "artifact" ? "an" : "a"} ${source.type}, or paste ${source.takes === "id" ? "an id" : "a URI"}`}
         value={value}
         onChange={({ target }) => {
           onChange(target.value);
@@ -116,6 +119,7 @@ export function ArtifactPicker({ source, input, value, onChange }: Props) {
 function statusOf({ type }: ArtifactSource, value: string, isLoading: boolean): string {
   if (isLoading) return "Looking …";
   if (value.trim() === "") return `You have no ${type} yet that could be chosen here.`;
+  if (type === "artifact") return "No artifact of yours matches.";
   return `No ${type} of yours matches. What you typed is handed to the worker as it is.`;
 }
 
@@ -131,7 +135,7 @@ function useOffers(source: ArtifactSource, value: string, isOpen: boolean) {
     enabled: isOpen,
     queryFn: async () => {
       const filters = {
-        type: source.type,
+        ...(source.type === "artifact" ? {} : { type: source.type }),
         pageSize: READ_AT_ONCE[source.takes],
         ...(q ? { q } : {}),
       };

@@ -4,7 +4,8 @@ import { formatBytes } from "../ui/format";
 
 /** What a field takes of an artifact. */
 export interface ArtifactSource {
-  type: "dataset" | "checkpoint";
+  /** "artifact": of any type. */
+  type: "dataset" | "checkpoint" | "artifact";
   takes: "id" | "uri";
 }
 

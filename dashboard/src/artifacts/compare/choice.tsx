@@ -1,0 +1,34 @@
+import { useState } from "react";
+import { ArtifactPicker } from "../../submit/artifact-picker";
+import { Field } from "../../ui/field";
+
+interface Props {
+  label: string;
+  id: string | undefined;
+  onChoose: (id: string) => void;
+}
+
+/** An artifact from the list, or by its id and Enter. */
+export function Choice({ label, id = "", onChoose }: Props) {
+  const [text, setText] = useState(id);
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (text.trim() !== "") onChoose(text.trim());
+      }}
+    >
+      <Field label={label}>
+        {(input) => (
+          <ArtifactPicker
+            source={{ type: "artifact", takes: "id" }}
+            input={input}
+            value={text}
+            onChange={setText}
+            onChoose={onChoose}
+          />
+        )}
+      </Field>
+    </form>
+  );
+}

@@ -1,0 +1,90 @@
+import type { Manifest } from "@forge/sdk";
+
+export interface Row {
+  name: string;
+  /** Undefined where the artifact has none. */
+  a: unknown;
+  b: unknown;
+  isEqual: boolean;
+}
+
+export interface Group {
+  title: string;
+  rows: Row[];
+}
+
+/** What tells one artifact from every other, so that it always differs and says nothing. */
+const OWN = ["artifact_id", "eval_id", "deployment_id", "job_id", "source_jobs", "attempt"];
+/** Shown in groups of their own. */
+const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
+/** About the manifest, not about the artifact. */
+const QUIET = ["schema_version", "measured", "contradictions", "verified", "user_id"];
+
+type Values = Record<string, unknown>;
+
+/** Two manifests side by side, in groups; those without a row are left out. */
+export function compareManifests(a: Manifest, b: Manifest): Group[] {
+  const group = (title: string, valuesOf: (manifest: Manifest) => Values): Group => ({
+    title,
+    rows: rowsOf(valuesOf(a), valuesOf(b)),
+  });
+  return [
+    group("Facts", factsOf),
+    group("Parameters", ({ job_params }) => flatten(job_params)),
+    group("Metrics and scores", numbersOf),
+    group("Columns", columnsOf),
+    group("Files", ({ files }) =>
+      Object.fromEntries(
+        files.map(({ path, size_bytes, sha256 }) => [path, { size_bytes, sha256 }]),
+      ),
+    ),
+  ].filter(({ rows }) => rows.length > 0);
+}
+
+function rowsOf(a: Values, b: Values): Row[] {
+  const names = [...new Set([...Object.keys(a), ...Object.keys(b)])];
+  return names.map((name) => ({
+    name,
+    a: own(a, name),
+    b: own(b, name),
+    isEqual: JSON.stringify(own(a, name)) === JSON.stringify(own(b, name)),
+  }));
+}
+
+/** Names are the tenant's: "constructor" may be one. */
+const own = (values: Values, name: string): unknown =>
+  Object.hasOwn(values, name) ? values[name] : undefined;
+
+const factsOf = (manifest: Manifest): Values =>
+  Object.fromEntries(
+    Object.entries(flatten(manifest, [...OWN, ...GROUPED, ...QUIET])).filter(
+      ([, value]) => value !== null && value !== "",
+    ),
+  );
+
+function numbersOf(manifest: Manifest): Values {
+  const scores =
+    manifest.artifact_type === "eval"
+      ? manifest.scores
+      : manifest.artifact_type === "dataset"
+        ? manifest.quality
+        : {};
+  return flatten({ ...manifest.metrics, ...scores });
+}
+
+const columnsOf = (manifest: Manifest): Values =>
+  manifest.artifact_type === "dataset"
+    ? Object.fromEntries(manifest.schema.columns.map(({ name, dtype }) => [name, dtype]))
+    : {};
+
+/** Objects within objects by dotted names. Lists stay whole. */
+function flatten(values: object, without: readonly string[] = []): Values {
+  const entries = Object.entries(values).filter(([name]) => !without.includes(name));
+  return Object.fromEntries(
+    entries.flatMap(([name, value]): [string, unknown][] =>
+      typeof value === "object" && value !== null && !Array.isArray(value)
+        ? Object.entries(flatten(value)).map(([rest, each]) => [`${name}.${rest}`, each])
+        : [[name, value]],
+    ),
+  );
+}
