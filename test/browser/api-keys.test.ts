@@ -1,21 +1,12 @@
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { ApiClient } from "../../dev/api-client";
-import {
-  accessibilityProblems,
-  inBrowser,
-  openBrowser,
-  openSignedIn,
-  type Visit,
-  visit,
-} from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import { accessibilityProblems, inBrowser, openSignedIn, visit } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 
 /** Keys are made, used, and end, with what they made. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage({ path: "/keys" });
 
-const withKey = (key: string): ApiClient => new ApiClient(forge.stack.apiUrl, key);
+const withKey = (key: string): ApiClient => new ApiClient(stage.forge.stack.apiUrl, key);
 const pingStatus = async (key: string): Promise<number> =>
   (await withKey(key).call("GET", "/api/auth/ping")).status;
 
@@ -33,28 +24,13 @@ async function create(page: Page, name: string, scope: "user" | "worker"): Promi
 const row = (page: Page, name: string) => page.getByRole("row").filter({ hasText: name });
 
 inBrowser("API keys", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-    at = await visit(browser);
-    await openSignedIn(at.page, forge.user, "/ui/keys");
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
-
-  afterEach(() => {
-    expect(at.complaints).toEqual([]);
-  });
-
   test("a key is shown once, works over HTTP, and opens nothing once it is revoked", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     const key = await create(page, "ci", "user");
     expect(key).toMatch(/^forge_user_/);
     expect(await accessibilityProblems(page)).toEqual([]);
     await page.getByRole("tab", { name: "forge" }).click();
-    await page.getByText(`echo ${key} | forge login ${forge.stack.apiUrl}`).waitFor();
+    await page.getByText(`echo ${key} | forge login ${stage.forge.stack.apiUrl}`).waitFor();
     await page.getByRole("button", { name: "I have kept it" }).click();
     await row(page, "ci").waitFor();
     expect(await page.content()).not.toContain(key);
@@ -80,10 +56,10 @@ inBrowser("API keys", () => {
   });
 
   test("a worker key is for a machine, with the agent's line", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     const key = await create(page, "gpu-box-1", "worker");
     await page
-      .getByText(`SERVICE_API_URL=${forge.stack.apiUrl} SERVICE_API_KEY=${key} forge-agent`)
+      .getByText(`SERVICE_API_URL=${stage.forge.stack.apiUrl} SERVICE_API_KEY=${key} forge-agent`)
       .waitFor();
     await page.getByRole("button", { name: "I have kept it" }).click();
     await row(page, "gpu-box-1").getByText("worker, for 1").waitFor();
@@ -92,7 +68,7 @@ inBrowser("API keys", () => {
   });
 
   test("a name is required, and said so at its field", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("n");
     await page.getByRole("button", { name: "Create the key" }).click();
@@ -101,9 +77,11 @@ inBrowser("API keys", () => {
   });
 
   test("revoking the key one is signed in with warns, and leads to the sign-in", async () => {
-    const { page } = at;
-    const own = await forge.user.post<{ key: string }>("/api/auth/api-keys", { name: "mine" });
-    const other = await visit(browser);
+    const { page } = stage.at;
+    const own = await stage.forge.user.post<{ key: string }>("/api/auth/api-keys", {
+      name: "mine",
+    });
+    const other = await visit(stage.browser);
     await openSignedIn(other.page, withKey(own.key), "/ui/keys");
     await row(other.page, "mine").getByText("this sign-in").waitFor();
     await row(other.page, "mine")

@@ -1,20 +1,20 @@
-import type { Browser, Page } from "playwright-core";
+import type { Page } from "playwright-core";
 import { billed, readSummary } from "../support/billing";
-import {
-  accessibilityProblems,
-  inBrowser,
-  openBrowser,
-  openSignedIn,
-  type Visit,
-  visit,
-} from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import { accessibilityProblems, inBrowser } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 import { AUDIT } from "../support/jobs";
 
 /** The month's bill: the page's numbers are the API's. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage({ path: "/billing" }, async ({ forge }) => {
+  const worker = await forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
+  const party = { user: forge.user, worker };
+  const generate = { domain: "law", num_samples: 1000, tags: ["nightly"] };
+  await billed(forge, party, ["generate", generate], { tokens_generated: 4_000_000 });
+  await billed(forge, party, ["audit", AUDIT], { rows_processed: 3_000 });
+  const train = { dataset_id: "ds_x", model: "llama-3-8b", tags: ["nightly"] };
+  const record = await billed(forge, party, ["train", train], { gpu_hours: 2 }, 2);
+  trained = record.job_id;
+});
 let trained = "";
 
 const usd = (amount: number, digits = 2): string =>
@@ -37,38 +37,15 @@ const lastCell = async (page: Page, section: string, name: string): Promise<stri
     .innerText();
 
 const open = async (page: Page, query = ""): Promise<void> => {
-  await page.goto(`${forge.stack.apiUrl}/ui/billing${query}`);
+  await page.goto(`${stage.forge.stack.apiUrl}/ui/billing${query}`);
   await page.getByRole("heading", { name: "Records" }).waitFor();
 };
 
 inBrowser("billing", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-    const worker = await forge.worker("gpu-1", { name: "NVIDIA A100", memory_gb: 80 });
-    const party = { user: forge.user, worker };
-    const generate = { domain: "law", num_samples: 1000, tags: ["nightly"] };
-    await billed(forge, party, ["generate", generate], { tokens_generated: 4_000_000 });
-    await billed(forge, party, ["audit", AUDIT], { rows_processed: 3_000 });
-    const train = { dataset_id: "ds_x", model: "llama-3-8b", tags: ["nightly"] };
-    const record = await billed(forge, party, ["train", train], { gpu_hours: 2 }, 2);
-    trained = record.job_id;
-    at = await visit(browser);
-    await openSignedIn(at.page, forge.user, "/ui/billing");
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
-
-  afterEach(() => {
-    expect(at.complaints).toEqual([]);
-  });
-
   test("totals, types, tags, days and the invoice are the API's", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await open(page);
-    const summary = await readSummary(forge.user);
+    const summary = await readSummary(stage.forge.user);
     const total = usd(summary.estimated_invoice.total_usd);
     expect(summary.total_cost_usd).toBeGreaterThan(4);
     await page.getByText(`${usd(summary.total_cost_usd)} in 3 records`).waitFor();
@@ -81,9 +58,9 @@ inBrowser("billing", () => {
     await page.waitForURL(/by=tag/);
     expect(await lastCell(page, "Where it went", "nightly")).toBe(usd(summary.by_tag.nightly ?? 0));
     await page.getByRole("button", { name: "As a table" }).click();
-    const { days } = await forge.user.get<{ days: { day: string; total_cost_usd: number }[] }>(
-      "/api/billing/daily",
-    );
+    const { days } = await stage.forge.user.get<{
+      days: { day: string; total_cost_usd: number }[];
+    }>("/api/billing/daily");
     const [day] = days.filter((each) => each.total_cost_usd > 0);
     expect(await lastCell(page, "Cost per day", String(Number(day?.day.slice(-2))))).toBe(
       usd(day?.total_cost_usd ?? 0),
@@ -92,7 +69,7 @@ inBrowser("billing", () => {
   });
 
   test("the chart tells a day's costs by the keyboard", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await open(page);
     await page.getByRole("group", { name: /^Cost per day of/ }).focus();
     await page.keyboard.press("Home");
@@ -104,7 +81,7 @@ inBrowser("billing", () => {
   });
 
   test("a record opens with its formula; the list is filtered and sorted", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await open(page, "?sort=cost");
     const records = page.getByRole("table", { name: "Billing records" });
     await records.getByRole("row").nth(1).getByText("train").waitFor();
@@ -123,7 +100,7 @@ inBrowser("billing", () => {
   });
 
   test("a cap is set, shown with its state, and holds", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await open(page);
     await page.getByRole("button", { name: "Set a cap" }).click();
     await page.getByLabel("Cap (USD a month)").fill("a lot");
@@ -132,8 +109,8 @@ inBrowser("billing", () => {
     await page.getByLabel("Cap (USD a month)").fill("1");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Used up: submissions are refused").waitFor();
-    expect((await readSummary(forge.user)).budget).toMatchObject({ cap_usd: 1 });
-    await page.goto(`${forge.stack.apiUrl}/ui/submit?type=audit`);
+    expect((await readSummary(stage.forge.user)).budget).toMatchObject({ cap_usd: 1 });
+    await page.goto(`${stage.forge.stack.apiUrl}/ui/submit?type=audit`);
     await page.getByRole("combobox", { name: "Dataset URI" }).fill(AUDIT.dataset_uri);
     await page.getByRole("button", { name: "Submit the audit job" }).click();
     await page.getByText("The month's budget does not allow this job.").waitFor();
@@ -144,7 +121,7 @@ inBrowser("billing", () => {
   });
 
   test("a month is chosen, kept in the address, and downloaded as CSV", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await open(page);
     const [download] = await Promise.all([
       page.waitForEvent("download"),

@@ -1,23 +1,12 @@
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Browser } from "playwright-core";
-import {
-  FORMS,
-  inBrowser,
-  lookAtAll,
-  openBrowser,
-  openSignedIn,
-  type Visit,
-  visit,
-} from "../support/browser";
+import { FORMS, inBrowser, lookAtAll, openSignedIn } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 import { type Deployment, deploy, read, servingWorker } from "../support/deployments";
-import { type Forge, startForge } from "../support/forge";
 import type { ServingWorker } from "../support/serving-worker";
 
 /** A deployment: asked by the page through the proxy, scaled, and stopped. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage();
 let worker: ServingWorker;
 let deployment: Deployment;
 let asked = "";
@@ -27,12 +16,10 @@ const chunk = (content: string): string =>
 
 inBrowser("deployments", () => {
   beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-    at = await visit(browser);
-    await openSignedIn(at.page, forge.user, "/ui/deployments");
-    await at.page.getByText("Models that you deploy appear here").waitFor();
-    worker = await servingWorker(forge, "box");
-    deployment = await deploy(forge.user);
+    await openSignedIn(stage.at.page, stage.forge.user, "/ui/deployments");
+    await stage.at.page.getByText("Models that you deploy appear here").waitFor();
+    worker = await servingWorker(stage.forge, "box");
+    deployment = await deploy(stage.forge.user);
     const [model] = worker.served.values();
     if (!model) throw new Error("nothing is served");
     model.answering = async (request, response) => {
@@ -46,19 +33,15 @@ inBrowser("deployments", () => {
     };
   });
 
-  afterEach(() => expect(at.complaints).toEqual([]));
-
   afterAll(async () => {
     await worker?.die();
-    await browser?.close();
-    await forge?.stop();
   });
 
   test("is listed, and answers a question with its streamed words", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByRole("link", { name: deployment.deployment_id }).click();
     await page.getByText("1 server answers.").waitFor();
-    await page.getByText(`${forge.stack.apiUrl}${deployment.url}`, { exact: true }).waitFor();
+    await page.getByText(`${stage.forge.stack.apiUrl}${deployment.url}`, { exact: true }).waitFor();
     await page.keyboard.press("t");
     await page.getByLabel("Question to the model").fill("What is 2 + 2?");
     await page.keyboard.press("Enter");
@@ -73,7 +56,7 @@ inBrowser("deployments", () => {
   });
 
   test("what its server refuses is said", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     worker.unhealthy.add(deployment.deployment_id);
     await page.getByText("No server answers", { exact: false }).first().waitFor();
     await page.getByLabel("Question to the model").fill("Are you there?");
@@ -84,7 +67,7 @@ inBrowser("deployments", () => {
   });
 
   test("has code, servers and a bill", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByRole("tab", { name: "Code" }).click();
     await page.getByText("from openai import OpenAI").waitFor();
     await page.getByRole("tab", { name: "Servers" }).click();
@@ -96,7 +79,7 @@ inBrowser("deployments", () => {
 
   test.each(FORMS)("pages in $name", async (form) => {
     const path = `/deployments/${deployment.deployment_id}`;
-    const seen = await lookAtAll(browser, forge.user, form, {
+    const seen = await lookAtAll(stage.browser, stage.forge.user, form, {
       deployments: ["/deployments", "Serving"],
       deployment: [path, "Enter sends."],
       "deployment-code": [`${path}?tab=code`, "from openai import OpenAI"],
@@ -107,7 +90,7 @@ inBrowser("deployments", () => {
   });
 
   test("is scaled, then stopped after a question that says what it ends", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.keyboard.press("e");
     await page.getByLabel("At most").fill("2");
     await page.getByRole("dialog").getByRole("button", { name: "Scale" }).click();
@@ -118,7 +101,7 @@ inBrowser("deployments", () => {
     await dialog.getByText("1 server ends.").waitFor();
     await dialog.getByRole("button", { name: "Stop the deployment" }).click();
     await page.getByText(/^It was stopped/).waitFor({ timeout: 30_000 });
-    expect((await read(forge.user, deployment.deployment_id)).status).toBe("stopped");
+    expect((await read(stage.forge.user, deployment.deployment_id)).status).toBe("stopped");
     await page.getByRole("tab", { name: "Try it" }).click();
     await page.getByText("It is stopped: there is no model to ask.").waitFor();
   });

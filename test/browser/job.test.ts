@@ -1,39 +1,24 @@
-import type { Browser, Page } from "playwright-core";
-import { inBrowser, openBrowser, openSignedIn, type Visit, visit } from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import type { Page } from "playwright-core";
+import { inBrowser, openSignedIn } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 
 /** One job from its submission to its bill, with the real agent; and one that is cancelled. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+
+const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" } });
 
 inBrowser("a job", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([
-      startForge({ HEARTBEAT_INTERVAL: "0.5" }),
-      openBrowser(),
-    ]);
-    at = await visit(browser);
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
-
   afterEach(async () => {
-    expect(at.complaints).toEqual([]);
-    await forge.proveInvariants();
+    await stage.forge.proveInvariants();
   });
 
   const tab = async (page: Page, name: string): Promise<void> =>
     await page.getByRole("tab", { name }).click();
 
   test("is watched from pending to completed without a reload", async () => {
-    const { page } = at;
-    await openSignedIn(page, forge.user, "/ui/jobs");
+    const { page } = stage.at;
+    await openSignedIn(page, stage.forge.user, "/ui/jobs");
     await page.getByText("Jobs that you submit appear here.").waitFor();
-    const { job_id } = await forge.user.submit("generate", {
+    const { job_id } = await stage.forge.user.submit("generate", {
       domain: "law",
       num_samples: 40,
       tags: ["nightly"],
@@ -41,7 +26,7 @@ inBrowser("a job", () => {
     await page.getByRole("button", { name: "1 new" }).click();
     await page.getByRole("link", { name: job_id }).click();
     await page.getByText("Start an agent, or add a machine over SSH.").waitFor();
-    await forge.stack.startAgent("box");
+    await stage.forge.stack.startAgent("box");
     await page.getByText(/^Worker box completed the job in/).waitFor({ timeout: 45_000 });
     await tab(page, "Log");
     await page.getByRole("log").getByText("40 rows by").waitFor();
@@ -68,28 +53,28 @@ inBrowser("a job", () => {
   });
 
   test("is cancelled by its key, and retried", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     const needs = { gpu: 8, gpu_type: "H100" };
-    const { job_id } = await forge.user.submit("generate", {
+    const { job_id } = await stage.forge.user.submit("generate", {
       domain: "law",
       num_samples: 5,
       resources: needs,
     });
-    await page.goto(`${forge.stack.apiUrl}/ui/jobs/${job_id}`);
+    await page.goto(`${stage.forge.stack.apiUrl}/ui/jobs/${job_id}`);
     await page.getByText(/^Needs 8 GPUs?|^Needs a GPU/).waitFor();
     await page.keyboard.press("c");
     await page.getByRole("button", { name: "Cancel the job" }).click();
     await page.getByText("The job was cancelled by stack user.").waitFor();
-    expect((await forge.user.job(job_id)).error_code).toBe("cancelled");
+    expect((await stage.forge.user.job(job_id)).error_code).toBe("cancelled");
     await page.getByRole("dialog").waitFor({ state: "detached" });
     await page.keyboard.press("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));
     const retried = page.url().split("/").at(-1) ?? "";
-    await forge.user.post(`/api/jobs/${retried}/cancel`, {});
+    await stage.forge.user.post(`/api/jobs/${retried}/cancel`, {});
   });
 
   test("of another tenant, or none, is not shown", async () => {
-    await at.page.goto(`${forge.stack.apiUrl}/ui/jobs/job_nothing`);
-    await at.page.getByText("There is no job with this id").waitFor();
+    await stage.at.page.goto(`${stage.forge.stack.apiUrl}/ui/jobs/job_nothing`);
+    await stage.at.page.getByText("There is no job with this id").waitFor();
   });
 });

@@ -1,37 +1,26 @@
-import type { Browser } from "playwright-core";
-import { inBrowser, openBrowser, openSignedIn, type Visit, visit } from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import { inBrowser, openSignedIn } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 
 /** Everything by the keyboard. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage();
 
 inBrowser("keys", () => {
   let jobIds: string[] = [];
 
   beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-    at = await visit(browser);
     for (let n = 0; n < 3; n++) {
-      const { job_id } = await forge.user.submit("generate", { domain: "law", num_samples: 5 });
+      const { job_id } = await stage.forge.user.submit("generate", {
+        domain: "law",
+        num_samples: 5,
+      });
       jobIds = [job_id, ...jobIds];
     }
-    await openSignedIn(at.page, forge.user, "/ui/");
-    await at.page.getByRole("heading", { name: "Overview" }).waitFor();
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
-
-  afterEach(() => {
-    expect(at.complaints).toEqual([]);
+    await openSignedIn(stage.at.page, stage.forge.user, "/ui/");
+    await stage.at.page.getByRole("heading", { name: "Overview" }).waitFor();
   });
 
   test("g and a letter go to a page; j, k and Enter to a row; / to the filter", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.keyboard.press("g");
     await page.keyboard.press("j");
     await page.getByRole("link", { name: jobIds[2] ?? "" }).waitFor();
@@ -53,7 +42,7 @@ inBrowser("keys", () => {
   });
 
   test("Ctrl+K finds a page by its name, and a job by its id", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.keyboard.press("Control+k");
     await page.keyboard.type("work");
     await page.keyboard.press("Enter");
@@ -66,7 +55,7 @@ inBrowser("keys", () => {
   });
 
   test("? shows the keys of the page, Esc closes them", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByRole("button", { name: "Cancel" }).waitFor();
     // Keys do nothing in a dialog, and the palette is one until it has faded.
     await page.getByRole("dialog").waitFor({ state: "detached" });
@@ -77,7 +66,7 @@ inBrowser("keys", () => {
   });
 
   test("the theme is chosen in the menu, and stays", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByRole("button", { name: "Tenant local" }).press("Enter");
     await page.getByRole("menuitemradio", { name: "Dark" }).press("Enter");
     await page.reload();

@@ -1,14 +1,5 @@
-import type { Browser } from "playwright-core";
-import {
-  FORMS,
-  inBrowser,
-  lookAtAll,
-  openBrowser,
-  openSignedIn,
-  type Visit,
-  visit,
-} from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import { FORMS, inBrowser, lookAtAll } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 import {
   BYO_DATA,
   Crew,
@@ -20,9 +11,9 @@ import {
 } from "../support/pipelines";
 
 /** Pipelines: watched, approved, resumed, cancelled, and submitted by the form. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage({ path: "/pipelines" }, async ({ forge }) => {
+  crew = await new Crew(forge).start(2);
+});
 let crew: Crew;
 
 const GATED = {
@@ -35,31 +26,18 @@ const GATED = {
 };
 
 inBrowser("pipelines", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-    crew = await new Crew(forge).start(2);
-    at = await visit(browser);
-    await openSignedIn(at.page, forge.user, "/ui/pipelines");
-  });
-
   afterEach(() => {
     crew.work = usualWork;
-    expect(at.complaints).toEqual([]);
   });
 
   afterAll(async () => {
     await crew?.stop();
-    await browser?.close();
-    await forge?.stop();
   });
 
-  const open = async (path: string): Promise<void> =>
-    void (await at.page.goto(`${forge.stack.apiUrl}/ui${path}`));
-
   test("one waits for its approval, is approved by its key, and goes on to its end", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByText("Pipelines that you submit appear here.").waitFor();
-    const id = await startPipeline(forge.user, GATED);
+    const id = await startPipeline(stage.forge.user, GATED);
     await page.getByRole("button", { name: "1 new" }).click();
     await page.getByRole("link", { name: "nightly" }).click();
     await page.getByText("Step deploy waits for an approval.").waitFor({ timeout: 30_000 });
@@ -73,7 +51,7 @@ inBrowser("pipelines", () => {
     await dialog.getByLabel("Note").fill("looks good");
     await dialog.getByRole("button", { name: "Approve deploy" }).click();
     await page.getByText(/^Completed in .* for \$1\.85/).waitFor({ timeout: 30_000 });
-    const { steps } = await readPipeline(forge.user, id);
+    const { steps } = await readPipeline(stage.forge.user, id);
     expect(steps.at(-1)?.approval).toMatchObject({ approved: true, note: "looks good" });
     await page.getByText("“looks good”").waitFor();
     await page.getByRole("tab", { name: "Timeline" }).click();
@@ -92,12 +70,12 @@ inBrowser("pipelines", () => {
   });
 
   test("one whose gate did not hold says its numbers, and is resumed with another gate", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     crew.work = (job) =>
       job.job_type === "evaluate" ? { result: { scores: { overall: 0.5 } } } : usualWork(job);
-    const id = await startPipeline(forge.user, GATED);
-    await untilPipeline(forge.user, id);
-    await open(`/pipelines/${id}`);
+    const id = await startPipeline(stage.forge.user, GATED);
+    await untilPipeline(stage.forge.user, id);
+    await stage.open(`/pipelines/${id}`);
     await page
       .getByText("The gate of evaluate did not hold: scores.overall is 0.5, it needs scores")
       .waitFor();
@@ -117,8 +95,8 @@ inBrowser("pipelines", () => {
   });
 
   test("the form submits one; what is wrong is said at its field", async () => {
-    const { page } = at;
-    await open("/pipelines/new?template=synthetic");
+    const { page } = stage.at;
+    await stage.open("/pipelines/new?template=synthetic");
     const step = (type: string) => page.locator(`[data-step="${type}"]`);
     await page.getByLabel("Name").fill("by form");
     await page.getByRole("button", { name: "Submit 6 steps" }).click();
@@ -143,7 +121,7 @@ inBrowser("pipelines", () => {
     await page.getByRole("button", { name: "Submit 4 steps" }).click();
     await page.getByText("Step generate waits for an approval.").waitFor({ timeout: 30_000 });
     const id = page.url().split("/").at(-1) ?? "";
-    expect(await readPipeline(forge.user, id)).toMatchObject({ name: "by form" });
+    expect(await readPipeline(stage.forge.user, id)).toMatchObject({ name: "by form" });
     await page.keyboard.press("u");
     await page.getByLabel("Budget in USD").fill("12.5");
     await page.getByRole("button", { name: "Set the budget" }).click();
@@ -155,20 +133,20 @@ inBrowser("pipelines", () => {
   });
 
   test("filters are in the address", async () => {
-    const { page } = at;
-    await open("/pipelines");
+    const { page } = stage.at;
+    await stage.open("/pipelines");
     await page.getByRole("link", { name: "by form" }).waitFor();
     await page.getByLabel("Filter by name, tag or id").fill("night");
     await page.waitForURL(/q=night/);
     await page.getByRole("link", { name: "by form" }).waitFor({ state: "detached" });
-    await open("/pipelines?status=running");
+    await stage.open("/pipelines?status=running");
     await page.getByText("No pipeline matches these filters.").waitFor();
   });
 
   test.each(FORMS)("pages in $name", async (form) => {
-    const { pipelines } = await forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
+    const { pipelines } = await stage.forge.user.get<{ pipelines: Pipeline[] }>("/api/pipelines");
     const completed = pipelines.find(({ status }) => status === "completed")?.pipeline_id;
-    const seen = await lookAtAll(browser, forge.user, form, {
+    const seen = await lookAtAll(stage.browser, stage.forge.user, form, {
       pipelines: ["/pipelines", "by form"],
       "pipeline-new": ["/pipelines/new", "The same without this form"],
       pipeline: [`/pipelines/${completed}`, "React Flow"],

@@ -1,31 +1,15 @@
-import type { Browser } from "playwright-core";
-import {
-  inBrowser,
-  openBrowser,
-  openSignedIn,
-  signIn,
-  type Visit,
-  visit,
-} from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import { inBrowser, openSignedIn, signIn, type Visit, visit } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 
 /** Signing in and out, and keys that end meanwhile. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+
+const stage = browserStage();
 
 inBrowser("sign-in", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([startForge(), openBrowser()]);
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
+  let at: Visit;
 
   beforeEach(async () => {
-    at = await visit(browser);
+    at = await visit(stage.browser);
   });
 
   afterEach(async () => {
@@ -39,28 +23,28 @@ inBrowser("sign-in", () => {
   };
 
   test("a key that is none, and a worker's, are refused with a sentence", async () => {
-    await at.page.goto(`${forge.stack.apiUrl}/ui/`);
+    await at.page.goto(`${stage.forge.stack.apiUrl}/ui/`);
     await paste("forge_user_nothing");
     await at.page.getByText("Forge does not accept this key.").waitFor();
-    await paste(forge.stack.keys.workerKey);
+    await paste(stage.forge.stack.keys.workerKey);
     await at.page.getByText("This is a worker key").waitFor();
   });
 
   test("a good one leads to the page of the address, and is kept in this tab only", async () => {
     const { page, context } = at;
-    await openSignedIn(page, forge.user, "/ui/jobs?status=running&status=failed");
+    await openSignedIn(page, stage.forge.user, "/ui/jobs?status=running&status=failed");
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
-    expect(page.url()).toBe(`${forge.stack.apiUrl}/ui/jobs?status=running&status=failed`);
+    expect(page.url()).toBe(`${stage.forge.stack.apiUrl}/ui/jobs?status=running&status=failed`);
     const kept = await page.evaluate<string>(
       "JSON.stringify({ ...localStorage }) + document.cookie",
     );
     expect(kept).not.toContain("forge_");
     const stored = await page.evaluate<string>('sessionStorage.getItem("forge.session") ?? ""');
     // The pasted key was exchanged for a session's.
-    expect(stored).not.toContain(forge.user.key);
+    expect(stored).not.toContain(stage.forge.user.key);
     // A second tab gets it from the first one.
     const second = await context.newPage();
-    await second.goto(`${forge.stack.apiUrl}/ui/workers`);
+    await second.goto(`${stage.forge.stack.apiUrl}/ui/workers`);
     await second.getByRole("heading", { name: "Workers" }).waitFor();
     await page.getByRole("button", { name: "Tenant local" }).click();
     await page.getByRole("menuitem", { name: "Sign out" }).click();
@@ -71,16 +55,19 @@ inBrowser("sign-in", () => {
 
   test("a revoked key leads to the sign-in, and a new one back to where that was", async () => {
     const { page } = at;
-    const made = await forge.user.post<{ key: string; key_id: string }>("/api/auth/api-keys", {
-      name: "soon revoked",
-    });
-    await page.goto(`${forge.stack.apiUrl}/ui/jobs?q=nightly`);
+    const made = await stage.forge.user.post<{ key: string; key_id: string }>(
+      "/api/auth/api-keys",
+      {
+        name: "soon revoked",
+      },
+    );
+    await page.goto(`${stage.forge.stack.apiUrl}/ui/jobs?q=nightly`);
     await signIn(page, made.key);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
-    await forge.user.call("DELETE", `/api/auth/api-keys/${made.key_id}`);
+    await stage.forge.user.call("DELETE", `/api/auth/api-keys/${made.key_id}`);
     await page.getByText("Your key has expired or was revoked.").waitFor();
     expect(page.url()).toContain("/ui/jobs?q=nightly");
-    await signIn(page, forge.user.key);
+    await signIn(page, stage.forge.user.key);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
     expect(page.url()).toContain("/ui/jobs?q=nightly");
   });

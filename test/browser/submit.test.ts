@@ -1,19 +1,10 @@
-import type { Browser, Page, Route } from "playwright-core";
-import {
-  accessibilityProblems,
-  inBrowser,
-  openBrowser,
-  openSignedIn,
-  type Visit,
-  visit,
-} from "../support/browser";
-import { type Forge, startForge } from "../support/forge";
+import type { Page, Route } from "playwright-core";
+import { accessibilityProblems, inBrowser } from "../support/browser";
+import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 
 /** The form that submits jobs: its checks, its estimate, one job for one form, clones, uploads. */
-let forge: Forge;
-let browser: Browser;
-let at: Visit;
+const stage = browserStage({ env: { HEARTBEAT_INTERVAL: "0.5" }, path: "/submit?type=generate" });
 
 interface Listed {
   job_id: string;
@@ -24,10 +15,10 @@ interface Listed {
 }
 
 const jobs = async (query = ""): Promise<Listed[]> =>
-  (await forge.user.get<{ jobs: Listed[] }>(`/api/jobs${query}`)).jobs;
+  (await stage.forge.user.get<{ jobs: Listed[] }>(`/api/jobs${query}`)).jobs;
 
 const openForm = async (page: Page, query: string): Promise<void> => {
-  await page.goto(`${forge.stack.apiUrl}/ui/submit?${query}`);
+  await page.goto(`${stage.forge.stack.apiUrl}/ui/submit?${query}`);
   await page.getByRole("button", { name: /^Submit the/ }).waitFor();
 };
 
@@ -38,34 +29,19 @@ const submit = async (page: Page): Promise<string> => {
 };
 
 inBrowser("the form that submits jobs", () => {
-  beforeAll(async () => {
-    [forge, browser] = await Promise.all([
-      startForge({ HEARTBEAT_INTERVAL: "0.5" }),
-      openBrowser(),
-    ]);
-    at = await visit(browser);
-    await openSignedIn(at.page, forge.user, "/ui/submit?type=generate");
-  });
-
-  afterAll(async () => {
-    await browser?.close();
-    await forge?.stop();
-  });
-
   afterEach(async () => {
-    expect(at.complaints).toEqual([]);
-    await forge.proveInvariants();
+    await stage.forge.proveInvariants();
   });
 
   test("a job is submitted, and seen to complete without a reload", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await page.getByLabel("Described by").selectOption({ label: "Domain, number of samples" });
     await page.getByLabel("Domain").fill("law");
     await page.getByLabel("Number of samples").fill("20");
     await page.getByLabel("Tags", { exact: false }).last().fill("nightly, first");
     await page.getByLabel("Parameters for the worker").fill('{"temperature": 0.5}');
     await page.getByText("A rule of thumb").waitFor();
-    const expected = await forge.user.post<{ formula: string }>("/api/billing/estimate", {
+    const expected = await stage.forge.user.post<{ formula: string }>("/api/billing/estimate", {
       job_type: "generate",
       payload: { domain: "law", num_samples: 20 },
     });
@@ -78,12 +54,12 @@ inBrowser("the form that submits jobs", () => {
       tags: ["nightly", "first"],
       params: { temperature: 0.5 },
     });
-    await forge.stack.startAgent("box");
+    await stage.forge.stack.startAgent("box");
     await page.getByText(/^Worker box completed the job in/).waitFor({ timeout: 45_000 });
   });
 
   test("what is wrong is said at its field, and nothing is sent", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await openForm(page, "type=train");
     const before = (await jobs()).length;
     await page.getByLabel("Priority").fill("101");
@@ -99,7 +75,7 @@ inBrowser("the form that submits jobs", () => {
   });
 
   test("what the server refuses is said at its field", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await openForm(page, "type=deploy");
     await page.getByRole("combobox", { name: "Checkpoint ID" }).fill("llama-3-8b");
     await page.getByLabel("Min replicas").fill("3");
@@ -111,7 +87,7 @@ inBrowser("the form that submits jobs", () => {
   });
 
   test("a double click, and a lost answer, make one job", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await openForm(page, "type=generate");
     await fillGenerate(page, "medicine");
     let lost = 0;
@@ -128,12 +104,12 @@ inBrowser("the form that submits jobs", () => {
     expect(lost).toBe(1);
     const made = (await jobs()).filter(({ payload }) => payload.domain === "medicine");
     expect(made).toHaveLength(1);
-    await untilEnded(forge.user, made[0]?.job_id ?? "");
+    await untilEnded(stage.forge.user, made[0]?.job_id ?? "");
   });
 
   test("a clone begins with the job's content", async () => {
-    const { page } = at;
-    const { job_id } = await forge.user.submit("train", {
+    const { page } = stage.at;
+    const { job_id } = await stage.forge.user.submit("train", {
       dataset_uri: "s3://team-data/sft.parquet",
       model_id: "llama-3-8b",
       epochs: 7,
@@ -142,7 +118,7 @@ inBrowser("the form that submits jobs", () => {
       params: { lr: 0.001 },
       resources: { gpu: 2, gpu_type: "A100" },
     });
-    await page.goto(`${forge.stack.apiUrl}/ui/jobs/${job_id}`);
+    await page.goto(`${stage.forge.stack.apiUrl}/ui/jobs/${job_id}`);
     await page.getByRole("button", { name: "Cancel" }).waitFor();
     await page.keyboard.press("e");
     await page.waitForURL(`**/ui/submit?from=${job_id}`);
@@ -154,15 +130,15 @@ inBrowser("the form that submits jobs", () => {
       ...{ priority: second?.priority, tags: second?.tags, params: second?.params },
       payload: { ...second?.payload, epochs: 8 },
     });
-    for (const id of [job_id, cloned]) await forge.user.post(`/api/jobs/${id}/cancel`, {});
+    for (const id of [job_id, cloned]) await stage.forge.user.post(`/api/jobs/${id}/cancel`, {});
   });
 
   test("the same as curl makes the same job", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await openForm(page, "type=generate");
     await fillGenerate(page, "it's law");
     const code = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
-    expect(code).toContain(`curl -sS ${forge.stack.apiUrl}/api/jobs/generate`);
+    expect(code).toContain(`curl -sS ${stage.forge.stack.apiUrl}/api/jobs/generate`);
     expect(code).toContain(`"domain": "it'\\''s law"`);
     await page.getByRole("tab", { name: "Python" }).click();
     await page.getByText('    domain="it\'s law",').waitFor();
@@ -171,7 +147,7 @@ inBrowser("the form that submits jobs", () => {
   });
 
   test("a dataset is uploaded where it is needed; one that arrives wrong is not stored", async () => {
-    const { page } = at;
+    const { page } = stage.at;
     await openForm(page, "type=distill");
     const rows = '{"question": "a", "answer": "b"}\n{"question": "c", "answer": "d"}\n';
     const file = { name: "tasks.jsonl", mimeType: "", buffer: Buffer.from(rows) };
@@ -187,7 +163,7 @@ inBrowser("the form that submits jobs", () => {
     await page.unroute("**/api/datasets*");
     await dialog.getByRole("button", { name: "Try again" }).click();
     await dialog.waitFor({ state: "detached" });
-    const { artifacts } = await forge.user.get<{
+    const { artifacts } = await stage.forge.user.get<{
       artifacts: { artifact_id: string; name: string }[];
     }>("/api/artifacts?type=dataset&name=tasks");
     expect(artifacts).toHaveLength(1);

@@ -72,6 +72,7 @@ export async function visit(
     hasTouch: phone,
     isMobile: phone,
     colorScheme: dark ? "dark" : "light",
+    // Nothing fades, so that tests need not wait for it.
     reducedMotion: "reduce",
     locale: "en-GB",
     timezoneId: "Europe/Berlin",
@@ -120,6 +121,16 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
   );
 };
 
+const TWO_FRAMES =
+  "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
+
+/** Goes to a path below /ui, and waits until a text of its page is there and lists have been measured. */
+export async function show(page: Page, path: string, text: string | RegExp): Promise<void> {
+  await goTo(page, `/ui${path}`);
+  await page.locator("#main").getByText(text).first().waitFor({ state: "attached" });
+  await page.evaluate(TWO_FRAMES);
+}
+
 /** Takes a picture of a page. What is wrong with it, one line each: for axe, and by its width. */
 export async function lookAt(page: Page, picture: string): Promise<string[]> {
   await page.screenshot({ path: join(screenshotFolder(), `${picture}.png`) });
@@ -139,10 +150,7 @@ export async function lookAtAll(
   await openSignedIn(page, api, "/ui/");
   const problems: string[] = [];
   for (const [picture, [path, text]] of Object.entries(pages)) {
-    await page.goto(`${api.baseUrl}/ui${path}`);
-    await page.getByText(text).first().waitFor({ state: "attached" });
-    // Overlays and tints have ended, and lists have been measured.
-    await page.waitForTimeout(150);
+    await show(page, path, text);
     problems.push(...(await lookAt(page, `${picture}-${name}`)));
   }
   await context.close();

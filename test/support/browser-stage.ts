@@ -1,0 +1,50 @@
+import type { Browser, Page } from "playwright-core";
+import { openBrowser, openSignedIn, type Visit, visit } from "./browser";
+import { type Forge, type ForgeOptions, startForge } from "./forge";
+
+export interface Stage {
+  forge: Forge;
+  browser: Browser;
+  /** The tab that the tests share. */
+  at: Visit;
+  /** Loads a path below /ui in that tab, with the session that it has. */
+  open(path: string): Promise<Page>;
+}
+
+interface Options extends ForgeOptions {
+  env?: Record<string, string>;
+  /** A path below /ui that the tab opens, signed in as the ordinary user; without one the tab is blank. */
+  path?: string;
+}
+
+/**
+ * A stack, a browser and a tab for the tests of a file, from its first test to its last. After each test the tab
+ * has nothing to complain of.
+ * @param prepare runs before the tab opens.
+ */
+export function browserStage(
+  { env, path, ...options }: Options = {},
+  prepare: (stage: Stage) => Promise<unknown> = async () => undefined,
+): Stage {
+  const stage: Partial<Stage> = {
+    async open(to) {
+      const { page } = (stage as Stage).at;
+      await page.goto(`${(stage as Stage).forge.stack.apiUrl}/ui${to}`);
+      return page;
+    },
+  };
+  beforeAll(async () => {
+    [stage.forge, stage.browser] = await Promise.all([startForge(env, options), openBrowser()]);
+    stage.at = await visit(stage.browser);
+    await prepare(stage as Stage);
+    if (path !== undefined) await openSignedIn(stage.at.page, stage.forge.user, `/ui${path}`);
+  });
+  afterEach(() => {
+    expect(stage.at?.complaints).toEqual([]);
+  });
+  afterAll(async () => {
+    await stage.browser?.close();
+    await stage.forge?.stop();
+  });
+  return stage as Stage;
+}
