@@ -12,6 +12,8 @@ export interface Stage {
 }
 
 interface Options extends ForgeOptions {
+  /** In place of a stack of the tests' own. */
+  start?: () => Promise<Forge>;
   env?: Record<string, string>;
   /** A path below /ui that the tab opens, signed in as the ordinary user; without one the tab is blank. */
   path?: string;
@@ -23,7 +25,7 @@ interface Options extends ForgeOptions {
  * @param prepare runs before the tab opens.
  */
 export function browserStage(
-  { env, path, ...options }: Options = {},
+  { start, env, path, ...options }: Options = {},
   prepare: (stage: Stage) => Promise<unknown> = async () => undefined,
 ): Stage {
   const stage: Partial<Stage> = {
@@ -34,7 +36,8 @@ export function browserStage(
     },
   };
   beforeAll(async () => {
-    [stage.forge, stage.browser] = await Promise.all([startForge(env, options), openBrowser()]);
+    const starting = start ? start() : startForge(env, options);
+    [stage.forge, stage.browser] = await Promise.all([starting, openBrowser()]);
     stage.at = await visit(stage.browser);
     await prepare(stage as Stage);
     if (path !== undefined) await openSignedIn(stage.at.page, stage.forge.user, `/ui${path}`);

@@ -1,10 +1,11 @@
 import type { Artifact } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
+import { formatSeconds } from "../jobs/metric-series";
 import { IdText } from "../ui/copy";
 import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
-import { formatDuration, formatNumber } from "../ui/format";
+import { formatNumber } from "../ui/format";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { type Column, Table } from "../ui/table";
@@ -42,7 +43,7 @@ function TrainingCurves({ artifact }: { artifact: Artifact }) {
     return <p className={styles.quiet}>Its training kept no curves, and reported none.</p>;
   }
   const formatX = (x: number): string =>
-    data.unit === "steps" ? `step ${formatNumber(x)}` : formatDuration(x * 1000);
+    data.unit === "steps" ? `step ${formatNumber(x)}` : formatSeconds(x);
   return <Curves series={data.series} formatX={formatX} />;
 }
 

@@ -4,12 +4,11 @@ import { POLL_MS } from "../api/queries";
 import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
-import { formatDuration } from "../ui/format";
 import { SkeletonLines } from "../ui/skeleton";
 import { AttemptSelect } from "./attempt-select";
 import { isFinished, type JobData } from "./job-data";
 import styles from "./job-log.module.css";
-import { seriesOf } from "./metric-series";
+import { formatSeconds, seriesOf } from "./metric-series";
 import type { JobSearch } from "./search";
 
 const REPORT = `echo '::forge {"progress": 0.4, "metrics": {"loss": 1.3}}'`;
@@ -62,7 +61,7 @@ export function JobMetrics({ job, search, onChange }: Props) {
           A handler reports numbers by lines such as this one, and they become curves here:
         </Empty>
       )}
-      <Curves series={series} formatX={(seconds) => formatDuration(seconds * 1000)} />
+      <Curves series={series} formatX={formatSeconds} />
     </div>
   );
 }

@@ -1,5 +1,6 @@
 import type { JobMetrics } from "@forge/sdk";
 import type { Series } from "../ui/curves";
+import { formatDuration } from "../ui/format";
 
 /** Shown first, in this order; then the others by name. */
 const FIRST = ["loss", "progress"];
@@ -25,3 +26,7 @@ function rank({ name, points }: Series): number {
   const isFlat = points.every(({ y }) => y === points[0]?.y);
   return FIRST.length + (isFlat ? 1 : 0);
 }
+
+/** As an end of the axis. */
+export const formatSeconds = (seconds: number): string =>
+  seconds === 0 ? "0 s" : formatDuration(seconds * 1000);

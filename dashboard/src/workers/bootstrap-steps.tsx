@@ -29,7 +29,7 @@ export function BootstrapSteps({ bootstrap }: { bootstrap: Bootstrap }) {
           bootstrap.run > 1 && { name: "Run", value: bootstrap.run },
         ]}
       />
-      <ol className={styles.steps}>
+      <ol className={styles.steps} aria-label="Steps">
         {bootstrap.steps.map((step) => (
           <BootstrapStep key={step.step} step={step} />
         ))}

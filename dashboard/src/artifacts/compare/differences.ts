@@ -14,7 +14,15 @@ export interface Group {
 }
 
 /** What tells one artifact from every other, so that it always differs and says nothing. */
-const OWN = ["artifact_id", "eval_id", "deployment_id", "job_id", "source_jobs", "attempt"];
+const OWN = [
+  "artifact_id",
+  "created_at",
+  "eval_id",
+  "deployment_id",
+  "job_id",
+  "source_jobs",
+  "attempt",
+];
 /** Shown in groups of their own. */
 const GROUPED = ["job_params", "metrics", "scores", "quality", "schema", "files"];
 /** About the manifest, not about the artifact. */
