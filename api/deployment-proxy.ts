@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import { z } from "zod";
 import { ForgeError, InvalidRequest } from "../core/errors";
 import type { Context } from "../infra/context";
@@ -15,6 +16,7 @@ import {
 import { viewerOf } from "../infra/http/principal";
 import { type AnyCall, type Route, route } from "../infra/http/route";
 import { EVENT_STREAM } from "../infra/http/sse";
+import type { DeploymentRequests } from "./deployment-requests";
 import { deploymentStopped } from "./deployments";
 import { requireOne } from "./one-tenants";
 
@@ -24,7 +26,7 @@ const METHODS = ["GET", "POST", "DELETE"] as const;
  * A deployment's stable address: whatever is asked below it goes to one of its servers, wherever these
  * run now, and the answer comes back as it is made.
  */
-export function deploymentProxyRoutes(ctx: Context): Route[] {
+export function deploymentProxyRoutes(ctx: Context, requests: DeploymentRequests): Route[] {
   return METHODS.map((method) =>
     route({
       method,
@@ -65,14 +67,14 @@ export function deploymentProxyRoutes(ctx: Context): Route[] {
         504: ["deployment_timeout"],
       },
       async handle(call) {
-        const answer = await ask(ctx, call);
+        const { answer, body } = await ask(ctx, requests, call);
         const { reply } = call;
         reply
           .code(answer.statusCode ?? 502)
           // For nginx: pass on each token as it comes.
           .header("x-accel-buffering", "no")
           .headers(answerHeaders(answer.headers))
-          .send(answer);
+          .send(body);
         // Not only with the first piece of the body: that may be long in coming.
         if (!reply.raw.headersSent) reply.raw.flushHeaders();
         return reply;
@@ -83,7 +85,13 @@ export function deploymentProxyRoutes(ctx: Context): Route[] {
 
 type ProxyCall = AnyCall & { params: Record<string, string> };
 
-async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
+interface Asked {
+  answer: IncomingMessage;
+  /** What is sent on of it. */
+  body: Readable;
+}
+
+async function ask(ctx: Context, requests: DeploymentRequests, call: ProxyCall): Promise<Asked> {
   const { request, principal, params } = call;
   const rest = restOf(request.raw.url ?? "");
   const deployment = await findAsked(ctx, params.deployment_id ?? "", viewerOf(principal));
@@ -101,6 +109,33 @@ async function ask(ctx: Context, call: ProxyCall): Promise<IncomingMessage> {
     requestId: request.id,
     signal,
   };
+  const counted = requests.begin(id);
+  try {
+    const answer = await askServers(ctx, deployment, { rest, request, given });
+    return { answer, body: counted.answered(answer, signal) };
+  } catch (error) {
+    // Who has gone, or sent too much, is answered by no server for another reason than the model's.
+    if (!signal.aborted && isServersFault(error)) counted.failed();
+    throw error;
+  }
+}
+
+const isServersFault = (error: unknown): boolean =>
+  error instanceof ForgeError && error.status >= 500;
+
+interface Question {
+  /** The path below the deployment's own, with its query. */
+  rest: string;
+  request: ProxyCall["request"];
+  given: Omit<Forwarding, "addresses" | "token">;
+}
+
+/** Asks the first of its servers that can be reached. */
+async function askServers(
+  ctx: Context,
+  { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
+  { rest, request, given }: Question,
+): Promise<IncomingMessage> {
   let refusal: string | undefined;
   for (const { inference_url: base, token, worker_address, hosts } of await listTargets(
     ctx.pool,

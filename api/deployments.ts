@@ -133,7 +133,7 @@ export function deploymentRoutes(ctx: Context): Route[] {
   ];
 }
 
-async function requireDeployment(
+export async function requireDeployment(
   ctx: Context,
   { deployment_id: id = "" }: Record<string, string>,
   viewer: Viewer,

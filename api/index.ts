@@ -16,6 +16,8 @@ import { bootstrapRoute } from "./bootstrap";
 import { cancelRoute } from "./cancel-job";
 import { datasetRoutes } from "./datasets";
 import { deploymentProxyRoutes } from "./deployment-proxy";
+import { DeploymentRequests } from "./deployment-requests";
+import { deploymentStatsRoute } from "./deployment-stats";
 import { deploymentRoutes } from "./deployments";
 import { downloadRoutes } from "./downloads";
 import { EventFeed } from "./event-feed";
@@ -55,6 +57,7 @@ export function createApi(ctx: Context): Api {
   const presenter = new JobPresenter(ctx);
   const watch = new JobWatch(ctx);
   const feed = new EventFeed(ctx);
+  const requests = new DeploymentRequests(ctx);
   return {
     routes: [
       ...jobSubmissionRoutes(ctx),
@@ -77,7 +80,8 @@ export function createApi(ctx: Context): Api {
       ...storageRoutes(ctx),
       ...datasetRoutes(ctx),
       ...deploymentRoutes(ctx),
-      ...deploymentProxyRoutes(ctx),
+      deploymentStatsRoute(ctx),
+      ...deploymentProxyRoutes(ctx, requests),
       billingSummaryRoute(ctx),
       billingDailyRoute(ctx),
       ...billingRecordRoutes(ctx),
@@ -97,6 +101,6 @@ export function createApi(ctx: Context): Api {
       fleetRoute(ctx),
       bootstrapRoute(ctx),
     ],
-    parts: [watch, feed],
+    parts: [watch, feed, requests],
   };
 }

@@ -51,6 +51,9 @@ export const DEPLOYMENT_VARIABLES = {
       return z.NEVER;
     })
     .describe("ports that models may be served on, like 443,8000-8999"),
+  FORGE_DEPLOYMENT_SAMPLE_S: seconds(10).describe(
+    "how often the requests to deployments are added to their counts, in seconds",
+  ),
   FORGE_PROXY_MAX_BODY_BYTES: wholeNumber(32 * 1024 * 1024).describe(
     "largest body of a request to a deployed model, in bytes",
   ),
@@ -68,6 +71,7 @@ export const deploymentsOf = (env: Environment) => ({
   missingS: env.FORGE_DEPLOYMENT_MISSING_S,
   unhealthyS: env.FORGE_DEPLOYMENT_UNHEALTHY_S,
   retryS: env.FORGE_DEPLOYMENT_RETRY_S,
+  requestIntervalS: env.FORGE_DEPLOYMENT_SAMPLE_S,
   addresses: new ServingAddresses(
     env.FORGE_DEPLOYMENT_PORTS,
     env.FORGE_DEPLOYMENT_ALLOW,

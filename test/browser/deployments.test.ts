@@ -1,8 +1,10 @@
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { execute } from "../../infra/database/pool";
 import { FORMS, inBrowser, lookAtAll, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { type Deployment, deploy, read, servingWorker } from "../support/deployments";
+import { answerByKeys } from "../support/keyboard";
 import type { ServingWorker } from "../support/serving-worker";
 
 /** A deployment: asked by the page through the proxy, scaled, and stopped. */
@@ -55,6 +57,22 @@ inBrowser("deployments", () => {
     });
   });
 
+  test("its requests, latency and tokens become curves", async () => {
+    const { page } = stage.at;
+    const buckets = `
+      insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)
+      select $1, extract(epoch from at)::bigint / 60 % 1440, at, 40 + 20 * sin(n), n % 7 / 6, 900 + 90 * n,
+             array_fill(0, array[30 + n % 5]) || array[40]
+      from generate_series(1, 30) n, date_trunc('minute', now() - make_interval(mins => 20 * n)) at`;
+    await execute(stage.forge.ctx.pool, buckets, [deployment.deployment_id]);
+    await page.getByRole("tab", { name: "Requests" }).click();
+    await page.getByRole("img", { name: /^Requests: from/ }).waitFor();
+    await page.getByRole("img", { name: /^p99 latency: from/ }).waitFor();
+    await page.getByRole("img", { name: /^Tokens written: from/ }).waitFor();
+    await page.getByText("% failed").waitFor();
+    await page.getByRole("tab", { name: "Try it" }).click();
+  });
+
   test("what its server refuses is said", async () => {
     const { page } = stage.at;
     worker.unhealthy.add(deployment.deployment_id);
@@ -83,6 +101,7 @@ inBrowser("deployments", () => {
       deployments: ["/deployments", "Serving"],
       deployment: [path, "Enter sends."],
       "deployment-code": [`${path}?tab=code`, "from openai import OpenAI"],
+      "deployment-requests": [`${path}?tab=requests`, "Median latency"],
       "deployment-servers": [`${path}?tab=servers`, "Served for"],
       "deployment-bill": [`${path}?tab=bill`, "Rate card"],
     });
@@ -96,10 +115,7 @@ inBrowser("deployments", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Scale" }).click();
     await page.getByText("1 to 2 servers wanted").waitFor();
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("s");
-    const dialog = page.getByRole("dialog", { name: "Stop this deployment?" });
-    await dialog.getByText("1 server ends.").waitFor();
-    await dialog.getByRole("button", { name: "Stop the deployment" }).click();
+    await answerByKeys(page, page.getByRole("button", { name: "Stop" }), "Stop the deployment");
     await page.getByText(/^It was stopped/).waitFor({ timeout: 30_000 });
     expect((await read(stage.forge.user, deployment.deployment_id)).status).toBe("stopped");
     await page.getByRole("tab", { name: "Try it" }).click();

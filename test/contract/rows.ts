@@ -634,6 +634,14 @@ export const ROWS: Row[] = [
     scaling: { min_replicas: 1, max_replicas: 1 },
     replicas: [expect.objectContaining({ state: "serving" })],
   }),
+  get(
+    "/api/deployments/{deployment_id}/stats",
+    ({ deployment_id: id }) => [`/api/deployments/${id}/stats`],
+    {
+      total: expect.objectContaining({ requests: expect.any(Number) }),
+      buckets: expect.any(Array),
+    },
+  ),
   {
     operations: ["PATCH /api/deployments/{deployment_id}"],
     method: "PATCH",

@@ -16,6 +16,7 @@ import { DeploymentFigures } from "./deployment-figures";
 import styles from "./deployment-page.module.css";
 import { deploymentMark, deploymentStateName } from "./deployment-state";
 import { explainDeployment } from "./explain-deployment";
+import { Requests } from "./requests";
 import type { DeploymentTab } from "./search";
 import { Servers } from "./servers";
 import { TryIt } from "./try-it";
@@ -99,6 +100,11 @@ function Loaded({
           }
           tabs={[
             { id: "try", title: "Try it", content: <TryIt deployment={deployment} /> },
+            {
+              id: "requests",
+              title: "Requests",
+              content: <Requests deploymentId={id} isLive={deployment.status === "active"} />,
+            },
             { id: "code", title: "Code", content: <CodeTab address={address} id={id} /> },
             {
               id: "servers",

@@ -10,7 +10,7 @@ export interface DeploymentsSearch {
 export const readDeploymentsSearch = (search: Search): DeploymentsSearch =>
   given({ status: readSomeOf(search, "status", DEPLOYMENT_STATUSES) });
 
-const DEPLOYMENT_TABS = ["try", "code", "servers", "bill"] as const;
+const DEPLOYMENT_TABS = ["try", "requests", "code", "servers", "bill"] as const;
 export type DeploymentTab = (typeof DEPLOYMENT_TABS)[number];
 
 export interface DeploymentSearch {

@@ -115,6 +115,7 @@ CALLS: dict[str, Call] = {
     "setPaymentCustomer": lambda c: c.users.set_payment_customer("u", None),
     "listWorkers": lambda c: c.workers.list(status=["idle"], gpu="a100", q="x", user_id="u"),
     "getFleet": lambda c: c.workers.summary(user_id="u"),
+    "getDeploymentStats": lambda c: c.deployments.stats("d", bucket_s=60, user_id="u"),
     "getWorkerSamples": lambda c: c.workers.samples("w", since="2026-01-01T00:00:00Z", bucket_s=60),
     "undrainWorker": lambda c: c.workers.undrain("w"),
     "getWorker": lambda c: c.workers.get("w"),

@@ -58,6 +58,7 @@ export type {
   Dataset,
   Deployment,
   DeploymentDetail,
+  DeploymentStats,
   Estimate,
   Fleet,
   Identity,

@@ -855,6 +855,40 @@ export interface DeploymentDetail {
   }>;
 }
 
+export interface DeploymentStats {
+  deployment_id: string;
+  since: string;
+  until: string;
+  bucket_s: number;
+  total: {
+    requests: number;
+    /** that no server answered, or answered with 5xx, or whose answer broke off */
+    errors: number;
+    /** half of the requests took at most so long, to the answer's end */
+    latency_p50_s: number | null;
+    /** at most a tenth off */
+    latency_p99_s: number | null;
+    /** as answers say; null: none said */
+    input_tokens: number | null;
+    output_tokens: number | null;
+  };
+  /** oldest first; those without requests are left out */
+  buckets: Array<{
+    /** where the bucket begins */
+    at: string;
+    requests: number;
+    /** that no server answered, or answered with 5xx, or whose answer broke off */
+    errors: number;
+    /** half of the requests took at most so long, to the answer's end */
+    latency_p50_s: number | null;
+    /** at most a tenth off */
+    latency_p99_s: number | null;
+    /** as answers say; null: none said */
+    input_tokens: number | null;
+    output_tokens: number | null;
+  }>;
+}
+
 export interface BillingSummary {
   user_id: string;
   /** YYYY-MM, UTC */
@@ -2065,6 +2099,15 @@ export interface Operations {
     };
     body: Record<string, unknown>;
     answer: DeploymentDetail;
+  };
+  getDeploymentStats: {
+    query: {
+      since?: string;
+      until?: string;
+      bucket_s?: number;
+      user_id?: string;
+    };
+    answer: DeploymentStats;
   };
   askGet: {
     answer: unknown;

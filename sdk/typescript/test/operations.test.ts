@@ -169,6 +169,8 @@ const CALLS: Record<string, (c: Forge, folder: string) => unknown> = {
   setPaymentCustomer: (c) => c.users.setPaymentCustomer("u", null),
   listWorkers: (c) => c.workers.list({ status: ["idle"], gpu: "a100", q: "x", user_id: "u" }),
   getFleet: (c) => c.workers.summary({ user_id: "u" }),
+  getDeploymentStats: (c) =>
+    c.deployments.stats("d", { since: new Date(), bucket_s: 60, user_id: "u" }),
   getWorkerSamples: (c) => c.workers.samples("w", { since: new Date(), bucket_s: 60 }),
   undrainWorker: (c) => c.workers.undrain("w"),
   getWorker: (c) => c.workers.get("w"),

@@ -1,9 +1,9 @@
 import { ForgeError } from "../errors.ts";
 import type { Listing, ListOptions } from "../listing.ts";
-import type { RequestOptions } from "../options.ts";
+import type { RequestOptions, TimeSpan } from "../options.ts";
 import { get, path, post, type Request } from "../request.ts";
 import { Passing } from "../retries.ts";
-import type { Deployment, DeploymentDetail, Operations } from "../schema.ts";
+import type { Deployment, DeploymentDetail, DeploymentStats, Operations } from "../schema.ts";
 import { EventDecoder, type ServerSentEvent } from "../sse.ts";
 import { Resource } from "./resource.ts";
 
@@ -25,6 +25,18 @@ export class Deployments extends Resource {
   /** A deployment, and where it has run. */
   async get(deploymentId: string, options?: RequestOptions): Promise<DeploymentDetail> {
     return await this.transport.json(get(path`/api/deployments/${deploymentId}`), options);
+  }
+
+  /** What it was asked over the last day: requests, errors, latency and tokens. */
+  async stats(
+    deploymentId: string,
+    query: TimeSpan & { user_id?: string | undefined } = {},
+    options?: RequestOptions,
+  ): Promise<DeploymentStats> {
+    return await this.transport.json(
+      get(path`/api/deployments/${deploymentId}/stats`, query),
+      options,
+    );
   }
 
   /** Ends it, and its bill. */

@@ -183,6 +183,36 @@ class Deployment(Model):
     cost_usd: float = 0.0
 
 
+class RequestCounts(Model):
+    """What a deployment was asked."""
+
+    requests: int = 0
+    errors: int = 0
+    latency_p50_s: float | None = None
+    latency_p99_s: float | None = None
+    input_tokens: int | None = None
+    """None: no answer said how many."""
+    output_tokens: int | None = None
+
+
+class RequestBucket(RequestCounts):
+    """What it was asked in a step of time."""
+
+    at: datetime
+    """Where it begins."""
+
+
+class DeploymentStats(Model):
+    """What a deployment was asked over time."""
+
+    deployment_id: str
+    since: datetime
+    until: datetime
+    bucket_s: int
+    total: RequestCounts
+    buckets: list[RequestBucket] = Field(default_factory=list)
+
+
 class DeploymentDetail(Deployment):
     """A deployment, and where it has run."""
 

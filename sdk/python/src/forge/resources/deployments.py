@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Sequence
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from ..async_transport import AsyncTransport
 from ..errors import ForgeError
 from ..listing import PageRequest
-from ..models import Deployment, DeploymentDetail
+from ..models import Deployment, DeploymentDetail, DeploymentStats
 from ..operation import Async, M, Resource, Sync, listing, operation
 from ..request import Request, get, path_of, post, without_none
 from ..retries import Passing
@@ -42,6 +43,21 @@ class DeploymentsOperations(Resource[M]):
         """A deployment, and where it has run."""
         path = path_of("/api/deployments/{}", deployment_id)
         return get(path, DeploymentDetail.model_validate)
+
+    @operation
+    def stats(
+        self,
+        deployment_id: str,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        bucket_s: int | None = None,
+        user_id: str | None = None,
+    ) -> Request[DeploymentStats]:
+        """What it was asked over the last day: requests, errors, latency and tokens."""
+        path = path_of("/api/deployments/{}/stats", deployment_id)
+        query = {"since": since, "until": until, "bucket_s": bucket_s, "user_id": user_id}
+        return get(path, DeploymentStats.model_validate, **query)
 
     @operation
     def stop(self, deployment_id: str) -> Request[DeploymentDetail]:

@@ -1,0 +1,121 @@
+import type { DeploymentStats } from "@forge/sdk";
+import { useQuery } from "@tanstack/react-query";
+import { useForge } from "../api/context";
+import { Curves, type Series } from "../ui/curves";
+import { Empty } from "../ui/empty";
+import { ErrorBanner } from "../ui/error-banner";
+import { Figure, Figures } from "../ui/figure";
+import { ABSENT, formatDuration, formatNumber, formatPercent } from "../ui/format";
+import { SkeletonLines } from "../ui/skeleton";
+import styles from "./requests.module.css";
+
+const BUCKET_S = 600;
+const POLL_MS = 10_000;
+
+/** What the deployment was asked over the last day, and how it answered. */
+export function Requests({ deploymentId, isLive }: { deploymentId: string; isLive: boolean }) {
+  const forge = useForge();
+  const { data, error, refetch } = useQuery({
+    queryKey: ["deployments", "stats", deploymentId],
+    queryFn: ({ signal }) =>
+      forge.deployments.stats(deploymentId, { bucket_s: BUCKET_S }, { signal }),
+    refetchInterval: isLive ? POLL_MS : false,
+    meta: { live: false },
+  });
+  if (!data) {
+    return error ? (
+      <ErrorBanner
+        what="The requests could not be loaded"
+        error={error}
+        onRetry={() => void refetch()}
+      />
+    ) : (
+      <SkeletonLines count={6} />
+    );
+  }
+  if (data.total.requests === 0) {
+    return <Empty title="Nothing was asked of it in the last 24 h, or in the last seconds only." />;
+  }
+  return (
+    <div className={styles.parts}>
+      <Totals total={data.total} />
+      <Curves
+        series={countsOf(data)}
+        formatX={timeOfDay}
+        formatY={(value) => formatNumber(value)}
+      />
+      <Curves
+        series={latenciesOf(data)}
+        formatX={timeOfDay}
+        formatY={(seconds) => formatDuration(seconds * 1000)}
+      />
+      <p className={styles.quiet}>
+        Sums and quantiles of 10 min each, over the last 24 h. A request ends with its answer.
+        Tokens are what answers say.
+      </p>
+    </div>
+  );
+}
+
+function Totals({ total }: { total: DeploymentStats["total"] }) {
+  const { requests, errors, latency_p50_s, latency_p99_s, input_tokens, output_tokens } = total;
+  const duration = (seconds: number | null): string =>
+    seconds === null ? ABSENT : formatDuration(seconds * 1000);
+  return (
+    <Figures>
+      <Figure
+        name="Requests"
+        value={formatNumber(requests)}
+        note={errors > 0 ? `${formatPercent(errors / requests)} failed` : "none failed"}
+      />
+      <Figure name="Median" value={duration(latency_p50_s)} note="to the answer's end" />
+      <Figure name="p99" value={duration(latency_p99_s)} note="1 in 100 took longer" />
+      <Figure
+        name="Tokens written"
+        value={formatNumber(output_tokens)}
+        note={input_tokens === null ? "the server says none" : `${formatNumber(input_tokens)} read`}
+      />
+    </Figures>
+  );
+}
+
+type Bucket = DeploymentStats["buckets"][number];
+
+const pointsOf = (buckets: readonly Bucket[], valueOf: (bucket: Bucket) => number | null) =>
+  buckets.flatMap((bucket) => {
+    const y = valueOf(bucket);
+    return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
+  });
+
+/** Buckets without requests are zeros, from the first one with some. */
+function countsOf({ buckets }: DeploymentStats): Series[] {
+  const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
+  const times = [...known.keys()];
+  const [first = 0, last = 0] = [times[0], times.at(-1)];
+  const steps = Array.from(
+    { length: (last - first) / (BUCKET_S * 1000) + 1 },
+    (_, step) => first + step * BUCKET_S * 1000,
+  );
+  const series = (name: string, valueOf: (bucket: Bucket) => number | null): Series => ({
+    name,
+    points: steps.map((x) => {
+      const bucket = known.get(x);
+      return { x, y: (bucket && valueOf(bucket)) ?? 0 };
+    }),
+  });
+  return [
+    series("Requests", ({ requests }) => requests),
+    series("Errors", ({ errors }) => errors),
+    ...(buckets.some(({ output_tokens }) => output_tokens !== null)
+      ? [series("Tokens written", ({ output_tokens }) => output_tokens)]
+      : []),
+  ];
+}
+
+const latenciesOf = ({ buckets }: DeploymentStats): Series[] => [
+  { name: "Median latency", points: pointsOf(buckets, ({ latency_p50_s }) => latency_p50_s) },
+  { name: "p99 latency", points: pointsOf(buckets, ({ latency_p99_s }) => latency_p99_s) },
+];
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const timeOfDay = (ms: number): string => clock.format(ms);
