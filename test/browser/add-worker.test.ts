@@ -1,6 +1,6 @@
 import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
-import { inBrowser } from "../support/browser";
+import { inBrowser, lookAt } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import { Machine } from "../support/machine";
@@ -41,6 +41,7 @@ inBrowser("adding a machine", () => {
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.getByText("installs the Python requirements").waitFor();
     await page.getByText("Writes bootstrap.sh").waitFor();
+    expect(await lookAt(page, "add-worker-plan-light")).toEqual([]);
     const { status } = await stage.forge.user.call("GET", `/api/workers/${machine.id}`);
     expect(status).toBe(404);
     await page.getByRole("button", { name: "Set it up" }).click();
@@ -61,6 +62,7 @@ inBrowser("adding a machine", () => {
     // A machine says in its log what it did.
     await steps.nth(3).getByRole("button", { name: "Log" }).click();
     await page.getByText("as the server brought it").waitFor();
+    expect(await lookAt(page, "worker-set-up-light")).toEqual([]);
     expect((await untilEnded(stage.forge.user, job_id)).status).toBe("completed");
     await page.getByRole("link", { name: job_id }).first().waitFor();
   }, 90_000);

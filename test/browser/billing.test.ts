@@ -110,6 +110,18 @@ inBrowser("billing", () => {
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByText("Used up: submissions are refused").waitFor();
     expect((await readSummary(stage.forge.user)).budget).toMatchObject({ cap_usd: 1 });
+    // "Never" stays what it is when the form is opened again.
+    const warns = page.getByLabel("Warn before the cap is reached");
+    await page.getByRole("button", { name: "Change" }).click();
+    await warns.uncheck();
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByText("never", { exact: true }).waitFor();
+    await page.getByRole("button", { name: "Change" }).click();
+    expect(await warns.isChecked()).toBe(false);
+    await page.getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    const { budget } = await readSummary(stage.forge.user);
+    expect(budget).toMatchObject({ cap_usd: 1, warning_usd: null });
     await page.goto(`${stage.forge.stack.apiUrl}/ui/submit?type=audit`);
     await page.getByRole("combobox", { name: "Dataset URI" }).fill(AUDIT.dataset_uri);
     await page.getByRole("button", { name: "Submit the audit job" }).click();

@@ -63,13 +63,13 @@ inBrowser("deployments", () => {
       insert into deployment_requests (deployment_id, slot, at, requests, errors, output_tokens, latency)
       select $1, extract(epoch from at)::bigint / 60 % 1440, at, 40 + 20 * sin(n), n % 7 / 6, 900 + 90 * n,
              array_fill(0, array[30 + n % 5]) || array[40]
-      from generate_series(1, 30) n, date_trunc('minute', now() - make_interval(mins => 20 * n)) at`;
+      from generate_series(1, 60) n, date_trunc('minute', now() - make_interval(mins => 10 * n)) at`;
     await execute(stage.forge.ctx.pool, buckets, [deployment.deployment_id]);
     await page.getByRole("tab", { name: "Requests" }).click();
     await page.getByRole("img", { name: /^Requests: from/ }).waitFor();
     await page.getByRole("img", { name: /^p99 latency: from/ }).waitFor();
     await page.getByRole("img", { name: /^Tokens written: from/ }).waitFor();
-    await page.getByText("% failed").waitFor();
+    await page.getByText("8 failed").waitFor();
     await page.getByRole("tab", { name: "Try it" }).click();
   });
 

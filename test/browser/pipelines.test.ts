@@ -1,4 +1,4 @@
-import { FORMS, inBrowser, lookAtAll } from "../support/browser";
+import { FORMS, inBrowser, lookAt, lookAtAll } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import {
   BYO_DATA,
@@ -115,6 +115,11 @@ inBrowser("pipelines", () => {
     await page.getByRole("button", { name: "Submit 4 steps" }).click();
     await step("evaluate").getByRole("alert").waitFor();
     await step("evaluate").getByLabel("Gate").fill("scores.overall > 0.1");
+    const estimate = page.getByRole("table", { name: "Estimated cost of each step" });
+    for (const name of ["generate", "train", "evaluate", "deploy"]) {
+      await estimate.getByRole("row", { name: new RegExp(`^${name}`) }).waitFor();
+    }
+    expect(await lookAt(page, "pipeline-new-filled-light")).toEqual([]);
     await page.getByText('"skip": [').waitFor();
     await page.getByRole("tab", { name: "Python" }).click();
     await page.getByText("client.pipelines.run(").waitFor();

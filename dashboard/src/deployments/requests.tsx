@@ -5,7 +5,7 @@ import { Curves, type Series } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { Figure, Figures } from "../ui/figure";
-import { ABSENT, formatDuration, formatNumber, formatPercent } from "../ui/format";
+import { ABSENT, formatDuration, formatNumber } from "../ui/format";
 import { SkeletonLines } from "../ui/skeleton";
 import styles from "./requests.module.css";
 
@@ -39,16 +39,7 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
   return (
     <div className={styles.parts}>
       <Totals total={data.total} />
-      <Curves
-        series={countsOf(data)}
-        formatX={timeOfDay}
-        formatY={(value) => formatNumber(value)}
-      />
-      <Curves
-        series={latenciesOf(data)}
-        formatX={timeOfDay}
-        formatY={(seconds) => formatDuration(seconds * 1000)}
-      />
+      <Curves series={[...countsOf(data), ...latenciesOf(data)]} formatX={timeOfDay} />
       <p className={styles.quiet}>
         Sums and quantiles of 10 min each, over the last 24 h. A request ends with its answer.
         Tokens are what answers say.
@@ -66,14 +57,14 @@ function Totals({ total }: { total: DeploymentStats["total"] }) {
       <Figure
         name="Requests"
         value={formatNumber(requests)}
-        note={errors > 0 ? `${formatPercent(errors / requests)} failed` : "none failed"}
+        note={errors > 0 ? `${formatNumber(errors)} failed` : "none failed"}
       />
       <Figure name="Median" value={duration(latency_p50_s)} note="to the answer's end" />
       <Figure name="p99" value={duration(latency_p99_s)} note="1 in 100 took longer" />
       <Figure
         name="Tokens written"
         value={formatNumber(output_tokens)}
-        note={input_tokens === null ? "the server says none" : `${formatNumber(input_tokens)} read`}
+        note={input_tokens !== null && `${formatNumber(input_tokens)} read`}
       />
     </Figures>
   );
@@ -81,9 +72,9 @@ function Totals({ total }: { total: DeploymentStats["total"] }) {
 
 type Bucket = DeploymentStats["buckets"][number];
 
-const pointsOf = (buckets: readonly Bucket[], valueOf: (bucket: Bucket) => number | null) =>
+const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number | null) =>
   buckets.flatMap((bucket) => {
-    const y = valueOf(bucket);
+    const y = read(bucket);
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
@@ -96,11 +87,11 @@ function countsOf({ buckets }: DeploymentStats): Series[] {
     { length: (last - first) / (BUCKET_S * 1000) + 1 },
     (_, step) => first + step * BUCKET_S * 1000,
   );
-  const series = (name: string, valueOf: (bucket: Bucket) => number | null): Series => ({
+  const series = (name: string, read: (bucket: Bucket) => number | null): Series => ({
     name,
     points: steps.map((x) => {
       const bucket = known.get(x);
-      return { x, y: (bucket && valueOf(bucket)) ?? 0 };
+      return { x, y: (bucket && read(bucket)) ?? 0 };
     }),
   });
   return [
@@ -112,10 +103,12 @@ function countsOf({ buckets }: DeploymentStats): Series[] {
   ];
 }
 
-const latenciesOf = ({ buckets }: DeploymentStats): Series[] => [
-  { name: "Median latency", points: pointsOf(buckets, ({ latency_p50_s }) => latency_p50_s) },
-  { name: "p99 latency", points: pointsOf(buckets, ({ latency_p99_s }) => latency_p99_s) },
-];
+const latenciesOf = ({ buckets }: DeploymentStats): Series[] =>
+  (["Median latency", "p99 latency"] as const).map((name, at) => ({
+    name,
+    points: pointsOf(buckets, (each) => (at === 0 ? each.latency_p50_s : each.latency_p99_s)),
+    formatY: (seconds) => formatDuration(seconds * 1000),
+  }));
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const timeOfDay = (ms: number): string => clock.format(ms);

@@ -7,6 +7,8 @@ import { formatNumber, plural } from "./format";
 export interface Series {
   name: string;
   points: readonly CurvePoint[];
+  /** Without it numbers are shown as they are. */
+  formatY?: (y: number) => string;
 }
 
 const MAX_SHOWN = 12;
@@ -15,19 +17,17 @@ const MAX_SHOWN = 12;
 export function Curves({
   series,
   formatX,
-  formatY = formatMeasure,
 }: {
   series: readonly Series[];
   formatX: (x: number) => string;
-  formatY?: (y: number) => string;
 }) {
   const [isAll, setAll] = useState(false);
   const shown = isAll ? series : series.slice(0, MAX_SHOWN);
   return (
     <>
       <div className={styles.curves}>
-        {shown.map(({ name, points }) => (
-          <Curve key={name} name={name} points={points} formatX={formatX} formatY={formatY} />
+        {shown.map(({ formatY = formatMeasure, ...each }) => (
+          <Curve key={each.name} {...each} formatX={formatX} formatY={formatY} />
         ))}
       </div>
       {shown.length < series.length && (
