@@ -56,9 +56,10 @@ const NOTE_VIOLATIONS = `document.addEventListener("securitypolicyviolation", (e
 
 const RUN_AXE = `axe.run(document, { resultTypes: ["violations"] })`;
 
-const IS_TOO_WIDE = `(() => {
+const IS_TOO_LARGE = `(() => {
   const main = document.querySelector("main");
-  return document.documentElement.scrollWidth > innerWidth ||
+  const { scrollWidth, scrollHeight } = document.documentElement;
+  return scrollWidth > innerWidth || (main !== null && scrollHeight > innerHeight) ||
     (main !== null && main.scrollWidth > main.clientWidth);
 })()`;
 
@@ -135,7 +136,7 @@ export async function show(page: Page, path: string, text: string | RegExp): Pro
 export async function lookAt(page: Page, picture: string): Promise<string[]> {
   await page.screenshot({ path: join(screenshotFolder(), `${picture}.png`) });
   const problems = await accessibilityProblems(page);
-  if (await scrollsSideways(page)) problems.push("scrolls sideways");
+  if (await isTooLarge(page)) problems.push("is larger than its window");
   return problems.map((problem) => `${picture}: ${problem}`);
 }
 
@@ -157,9 +158,9 @@ export async function lookAtAll(
   return { problems, complaints };
 }
 
-/** Whether anything but a region that scrolls by itself is wider than the window. */
-const scrollsSideways = async (page: Page): Promise<boolean> =>
-  await page.evaluate<boolean>(IS_TOO_WIDE);
+/** Whether anything but a region that scrolls by itself is wider than the window, or the window scrolls with its menu. */
+const isTooLarge = async (page: Page): Promise<boolean> =>
+  await page.evaluate<boolean>(IS_TOO_LARGE);
 
 /** Where screenshots of the last run lie. */
 function screenshotFolder(): string {
