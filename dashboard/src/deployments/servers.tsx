@@ -39,7 +39,7 @@ const COLUMNS: readonly Column<Placement>[] = [
   {
     id: "state",
     title: "State",
-    width: "164px",
+    width: "124px",
     cell: (placement) => <Status {...stateOf(placement)} />,
   },
   {
@@ -74,7 +74,7 @@ const COLUMNS: readonly Column<Placement>[] = [
   {
     id: "served",
     title: "Served for",
-    width: "104px",
+    width: "92px",
     align: "right",
     cell: ({ serving_at, ended_at }) => <Duration from={serving_at} to={ended_at} />,
   },

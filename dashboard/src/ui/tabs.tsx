@@ -1,5 +1,5 @@
 import { Tabs as Base } from "@base-ui/react/tabs";
-import type { ReactNode } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import styles from "./tabs.module.css";
 
 interface Tab<T extends string> {
@@ -17,13 +17,21 @@ interface Props<T extends string> {
   onChange: (tab: T) => void;
 }
 
-/** Only the chosen tab's content is mounted. */
+/** Only the chosen tab's content is mounted. Where not all tabs fit, their list scrolls, and the chosen one is in view. */
 export function Tabs<T extends string>({ tabs, value, onChange }: Props<T>) {
+  const list = useRef<HTMLDivElement>(null);
+  // Not scrollIntoView, which would scroll the page as well.
+  useLayoutEffect(() => {
+    const chosen = list.current?.querySelector<HTMLElement>(`[data-tab="${value}"]`);
+    if (!list.current || !chosen) return;
+    const end = chosen.offsetLeft - list.current.offsetLeft + chosen.offsetWidth;
+    list.current.scrollLeft = Math.max(0, end - list.current.clientWidth);
+  }, [value]);
   return (
     <Base.Root value={value} onValueChange={(tab) => onChange(tab as T)} className={styles.root}>
-      <Base.List className={styles.list} activateOnFocus={false}>
+      <Base.List ref={list} className={styles.list} activateOnFocus={false}>
         {tabs.map((tab) => (
-          <Base.Tab key={tab.id} value={tab.id} className={styles.tab}>
+          <Base.Tab key={tab.id} value={tab.id} data-tab={tab.id} className={styles.tab}>
             {tab.title}
             {tab.count !== undefined && <span className={styles.count}>{tab.count}</span>}
           </Base.Tab>
