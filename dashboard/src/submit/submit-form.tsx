@@ -12,6 +12,7 @@ import { useHotkeys } from "../ui/hotkeys";
 import { EstimatePanel } from "./estimate-panel";
 import { type FormFieldSchema, formsOf, formTitle, OPTION_FIELDS, payloadFields } from "./fields";
 import { FormField } from "./form-field";
+import { leftField } from "./left-field";
 import { SameAs } from "./same-as";
 import styles from "./submit-form.module.css";
 import { type Start, type SubmitFormState, useSubmitForm } from "./use-submit-form";
@@ -43,11 +44,9 @@ export function SubmitForm({ type, start }: { type: JobType; start: Start }) {
     event.preventDefault();
     state.submit();
   };
-  const onBlur = ({ target, relatedTarget }: FocusEvent): void => {
-    const field = target.closest<HTMLElement>("[data-field]");
-    // From an input to the button beside it is not out of the field yet.
-    const isLeft = target.matches("input, textarea") && !field?.contains(relatedTarget);
-    if (isLeft && field?.dataset.field) state.leave(field.dataset.field);
+  const onBlur = (event: FocusEvent): void => {
+    const name = leftField(event)?.dataset.field;
+    if (name) state.leave(name);
   };
   const { estimate } = state.estimate;
   return (

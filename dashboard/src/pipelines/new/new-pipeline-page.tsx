@@ -1,5 +1,6 @@
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useRef, useState } from "react";
+import { leftField } from "../../submit/left-field";
 import { Button } from "../../ui/button";
 import { Snippet } from "../../ui/copy";
 import { ErrorBanner, Notice } from "../../ui/error-banner";
@@ -39,7 +40,17 @@ export function NewPipelinePage() {
   return (
     <Page title="New pipeline" above={<Link to="/pipelines">Pipelines</Link>}>
       <div className={styles.columns}>
-        <form ref={element} className={styles.form} onSubmit={submit} noValidate>
+        <form
+          ref={element}
+          className={styles.form}
+          onSubmit={submit}
+          onBlur={(event) => {
+            const field = leftField(event);
+            const step = field?.closest<HTMLElement>("[data-step]");
+            if (step) form.leave(`params.${step.dataset.step}.${field?.dataset.field}`);
+          }}
+          noValidate
+        >
           <Templates
             value={template}
             onChange={(next) =>
@@ -55,7 +66,6 @@ export function NewPipelinePage() {
               included={included}
               problemAt={problemAt}
               onChange={(change) => form.changeStep(type, change)}
-              onLeave={form.leave}
               {...(type === "train" && {
                 sweep: { text: draft.sweep, onChange: (sweep) => form.change({ sweep }) },
               })}

@@ -21,13 +21,12 @@ interface Props {
   /** What is wrong at a place, if it is to be shown. */
   problemAt: (place: string) => string | undefined;
   onChange: (change: Partial<StepDraft>) => void;
-  onLeave: (place: string) => void;
   /** Of the training only. */
   sweep?: { text: string; onChange: (text: string) => void };
 }
 
 /** One step of a template: its fields that no earlier step fills in, its gate, its approval. */
-export function StepForm({ type, step, included, problemAt, onChange, onLeave, sweep }: Props) {
+export function StepForm({ type, step, included, problemAt, onChange, sweep }: Props) {
   const wired = wiredOf(type, included);
   const forms = formsToChoose(type, wired);
   const place = (name: string): string => `params.${type}.${name}`;
@@ -36,7 +35,6 @@ export function StepForm({ type, step, included, problemAt, onChange, onLeave, s
     value: step.values[name] ?? "",
     error: problemAt(place(name)),
     onChange: (text: string) => onChange({ values: { ...step.values, [name]: text } }),
-    onLeave: () => onLeave(place(name)),
   });
   return (
     <fieldset className={styles.step} data-step={type}>
