@@ -1,8 +1,19 @@
-import { inBrowser, openSignedIn } from "../support/browser";
+import type { Locator } from "playwright-core";
+import { execute } from "../../infra/database/pool";
+import { inBrowser, openSignedIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
+import { answerByKeys, focused, tabTo } from "../support/keyboard";
+import { BYO_DATA, startPipeline } from "../support/pipelines";
 
-/** Everything by the keyboard. */
-const stage = browserStage();
+/** Everything by the keyboard: shortcuts, and Tab, Enter and Escape alone. To a worker by clicks, too. */
+const stage = browserStage({ path: "/" });
+
+const button = (name: string | RegExp): Locator => stage.at.page.getByRole("button", { name });
+
+async function press(target: Locator): Promise<void> {
+  await tabTo(stage.at.page, target);
+  await stage.at.page.keyboard.press("Enter");
+}
 
 inBrowser("keys", () => {
   let jobIds: string[] = [];
@@ -15,7 +26,6 @@ inBrowser("keys", () => {
       });
       jobIds = [job_id, ...jobIds];
     }
-    await openSignedIn(stage.at.page, stage.forge.user, "/ui/");
     await stage.at.page.getByRole("heading", { name: "Overview" }).waitFor();
   });
 
@@ -71,5 +81,119 @@ inBrowser("keys", () => {
     await page.getByRole("menuitemradio", { name: "Dark" }).press("Enter");
     await page.reload();
     await page.locator('html[data-theme="dark"]').waitFor();
+  });
+});
+
+inBrowser("actions", () => {
+  test("of a job: cancel, retry, clone", async () => {
+    const { forge } = stage;
+    const { job_id } = await forge.user.submit("generate", { domain: "law", num_samples: 5 });
+    const page = await stage.open(`/jobs/${job_id}`);
+    await answerByKeys(page, button("Cancel"), "Cancel the job");
+    await page.getByText("The job was cancelled by stack user.").waitFor();
+    await press(button("Retry"));
+    await page.waitForURL((url) => !url.pathname.endsWith(job_id));
+    const retried = page.url().split("/").at(-1) ?? "";
+    await press(button("Clone"));
+    await page.waitForURL(`**/ui/submit?from=${retried}`);
+    await press(button("Submit the generate job"));
+    await page.waitForURL(/\/ui\/jobs\/job_/);
+    for (const id of [retried, page.url().split("/").at(-1)]) {
+      await forge.user.post(`/api/jobs/${id}/cancel`, {});
+    }
+  });
+
+  test("of a pipeline: approve, set its budget, cancel, resume", async () => {
+    const id = await startPipeline(stage.forge.user, {
+      ...BYO_DATA,
+      approvals: ["audit", "distill"],
+    });
+    const page = await stage.open(`/pipelines/${id}`);
+    await page.getByText("Step audit waits for an approval.").waitFor({ timeout: 30_000 });
+    await press(button("Budget"));
+    await focused(page, page.getByLabel("Budget in USD"));
+    await page.keyboard.type("20");
+    await page.keyboard.press("Enter");
+    await page.getByText("of $20.00").waitFor();
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    await press(button("Approve").first());
+    await focused(page, page.getByLabel("Note"));
+    await press(button("Approve audit"));
+    await page.getByText("audit is approved and begins.").waitFor();
+    await answerByKeys(page, button("Cancel"), "Cancel the pipeline");
+    await page.getByText("The pipeline was cancelled.").waitFor({ timeout: 30_000 });
+    await press(button("Resume").first());
+    await press(page.getByRole("dialog").getByRole("button", { name: "Resume" }));
+    await page.getByText("Step audit waits for an approval.").waitFor({ timeout: 30_000 });
+    await press(button("Approve").first());
+    await press(button("Reject"));
+    await page.getByText(/rejected step audit/).waitFor({ timeout: 30_000 });
+  });
+
+  test("of a key: create and revoke", async () => {
+    const page = await stage.open("/keys");
+    await press(button("Create a key"));
+    await focused(page, page.getByRole("dialog").getByLabel("Name"));
+    await page.keyboard.type("by keys");
+    await page.keyboard.press("Enter");
+    await page.getByText("Forge does not show this key again.").waitFor();
+    await press(button("I have kept it"));
+    await answerByKeys(page, button(/^Revoke by keys/), "Revoke the key");
+    await page.getByText("The key by keys is revoked.").waitFor();
+  });
+
+  test("of a dataset: delete its files", async () => {
+    const { stack } = stage.forge;
+    const answer = await fetch(`${stack.apiUrl}/api/datasets?name=rows`, {
+      method: "POST",
+      headers: { "x-service-api-key": stack.keys.userKey, "content-type": "application/x-ndjson" },
+      body: '{"a": 1}\n',
+    });
+    const { dataset_id } = (await answer.json()) as { dataset_id: string };
+    const page = await stage.open(`/artifacts/${dataset_id}`);
+    await answerByKeys(page, button("Delete files"), "Delete the files");
+    await page.getByText("Its files are deleted.").waitFor();
+  });
+
+  test("of a worker: drain, undrain, decommission", async () => {
+    await stage.forge.worker("by-keys");
+    const page = await stage.open("/workers/by-keys");
+    await press(button("Drain"));
+    await focused(page, button("Undrain"));
+    await page.getByText("It is draining.").waitFor();
+    await page.keyboard.press("Enter");
+    await focused(page, button("Drain"));
+    await page.getByText("It is idle and asks for work.").waitFor();
+    await answerByKeys(page, button("Decommission"), "Decommission");
+    await page.getByText("by-keys is out of the fleet.").waitFor();
+    await page.waitForURL("**/ui/workers");
+  });
+
+  test("of a worker in error: an admin resets it, and every state is undone by a click", async () => {
+    const { forge, browser } = stage;
+    await forge.worker("by-clicks");
+    await execute(
+      forge.ctx.pool,
+      "update workers set status = 'error', error_code = 'failing' where worker_id = 'by-clicks'",
+    );
+    const page = await stage.open("/workers/by-clicks");
+    await page.getByText("have an admin reset it", { exact: false }).waitFor();
+    expect(await button("Reset").count()).toBe(0);
+    const admin = await visit(browser);
+    await openSignedIn(admin.page, forge.admin, "/ui/workers/by-clicks");
+    const click = (name: string): Promise<void> =>
+      admin.page.getByRole("button", { name, exact: true }).click();
+    await click("Reset");
+    await admin.page.getByText("It is idle and asks for work.").waitFor();
+    await click("Drain");
+    await admin.page.getByText("It is draining.").waitFor();
+    await click("Undrain");
+    await admin.page.getByText("It is idle and asks for work.").waitFor();
+    await click("Decommission");
+    await admin.page.getByRole("dialog").getByRole("button", { name: "Decommission" }).click();
+    await admin.page.waitForURL("**/ui/workers");
+    expect(admin.complaints).toEqual([]);
+    await admin.context.close();
+    await page.getByText("There is no worker with this id").waitFor();
   });
 });

@@ -1,9 +1,9 @@
 import { inBrowser, openSignedIn, signIn, type Visit, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
-/** Signing in and out, and keys that end meanwhile. */
+/** Signing in and out, keys that end meanwhile, and a server that does. */
 
-const stage = browserStage();
+const stage = browserStage({ own: ["server"] });
 
 inBrowser("sign-in", () => {
   let at: Visit;
@@ -70,5 +70,23 @@ inBrowser("sign-in", () => {
     await signIn(page, stage.forge.user.key);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
     expect(page.url()).toContain("/ui/jobs?q=nightly");
+  });
+});
+
+/** The server ends under an open page, and comes back. */
+inBrowser("recovery", () => {
+  test("what is on the screen stays, and is patched again when the server is back", async () => {
+    const { page } = stage.at;
+    const { job_id } = await stage.forge.user.submit("generate", { domain: "law", num_samples: 5 });
+    await openSignedIn(page, stage.forge.user, "/ui/jobs");
+    const row = page.getByRole("row").filter({ has: page.getByRole("link", { name: job_id }) });
+    await row.getByText("Pending").waitFor();
+    await stage.forge.own("server").kill();
+    await page.getByText("The list could not be updated").waitFor({ timeout: 30_000 });
+    await row.getByText("Pending").waitFor();
+    await stage.forge.stack.startServer();
+    await page.getByText("The list could not be updated").waitFor({ state: "detached" });
+    await stage.forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    await row.getByText("Cancelled").waitFor();
   });
 });
