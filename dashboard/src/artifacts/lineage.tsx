@@ -1,19 +1,24 @@
 import type { Lineage as LineageAnswer } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import type { Edge } from "@xyflow/react";
+import { useMemo, useState } from "react";
 import { useForge } from "../api/context";
+import { Button } from "../ui/button";
 import { ErrorBanner, Notice } from "../ui/error-banner";
-import { plural } from "../ui/format";
+import { formatNumber, plural } from "../ui/format";
 import { Flow, PADDING } from "../ui/graph/flow";
 import { useIsNarrow } from "../ui/graph/use-is-narrow";
 import { useLayout } from "../ui/graph/use-layout";
 import { SkeletonLines } from "../ui/skeleton";
 import styles from "./lineage.module.css";
 import { LineageNode, type LineageNodeType, NODE_SIZE } from "./lineage-node";
+import { nearest } from "./nearest";
 
 const NODE_TYPES = { lineage: LineageNode };
 const MIN_HEIGHT = 140;
 const MAX_HEIGHT = 560;
+/** More make a picture in which nobody finds anything, and take long to lay out: they are shown when asked for. */
+const SHOWN = 60;
 
 /** What an artifact was made from, and what was made from it. */
 export function Lineage({ artifactId }: { artifactId: string }) {
@@ -31,7 +36,34 @@ export function Lineage({ artifactId }: { artifactId: string }) {
       />
     );
   }
-  return data ? <Graph lineage={data} /> : <SkeletonLines count={6} />;
+  return data ? <Whole lineage={data} /> : <SkeletonLines count={6} />;
+}
+
+function Whole({ lineage }: { lineage: LineageAnswer }) {
+  const [isWhole, setWhole] = useState(false);
+  const shown = useMemo(() => (isWhole ? lineage : nearest(lineage, SHOWN)), [lineage, isWhole]);
+  const total = lineage.nodes.length;
+  return (
+    <>
+      {lineage.truncated && (
+        <Notice tone="neutral">It is cut: there are over a thousand artifacts on one side.</Notice>
+      )}
+      <p className={styles.summary}>{summaryOf(lineage)}</p>
+      {shown !== lineage && (
+        <Notice
+          tone="neutral"
+          action={
+            <Button size="small" onClick={() => setWhole(true)}>
+              {`Show all ${formatNumber(total)}`}
+            </Button>
+          }
+        >
+          {`The graph shows the ${SHOWN} that are nearest to this artifact.`}
+        </Notice>
+      )}
+      <Graph lineage={shown} />
+    </>
+  );
 }
 
 function Graph({ lineage }: { lineage: LineageAnswer }) {
@@ -62,23 +94,17 @@ function Graph({ lineage }: { lineage: LineageAnswer }) {
   );
   const height = Math.min(Math.max(layout.height + 2 * PADDING, MIN_HEIGHT), MAX_HEIGHT);
   return (
-    <>
-      {lineage.truncated && (
-        <Notice tone="neutral">It is cut: there are over a thousand artifacts on one side.</Notice>
-      )}
-      <p className={styles.summary}>{summaryOf(lineage)}</p>
-      <Flow
-        label="Graph of the lineage"
-        nodes={nodes}
-        edges={edges}
-        nodeTypes={NODE_TYPES}
-        layout={layout}
-        direction={direction}
-        height={height}
-        isNarrow={isNarrow}
-        isPanned={!isNarrow}
-      />
-    </>
+    <Flow
+      label="Graph of the lineage"
+      nodes={nodes}
+      edges={edges}
+      nodeTypes={NODE_TYPES}
+      layout={layout}
+      direction={direction}
+      height={height}
+      isNarrow={isNarrow}
+      isPanned={!isNarrow}
+    />
   );
 }
 

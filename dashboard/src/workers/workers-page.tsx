@@ -1,6 +1,7 @@
 import type { Worker } from "@forge/sdk";
 import { getRouteApi, Link, useNavigate } from "@tanstack/react-router";
 import { Plus } from "lucide-react";
+import { useMemo } from "react";
 import { given } from "../app/search-params";
 import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
@@ -22,7 +23,10 @@ export function WorkersPage() {
   const search = route.useSearch();
   const navigate = useNavigate();
   const { data, error, refetch } = useWorkers();
-  const rows = data?.filter((worker) => matches(worker, search)).sort(byTrouble);
+  const rows = useMemo(
+    () => data?.filter((worker) => matches(worker, search)).sort(byTrouble),
+    [data, search],
+  );
   const change = (next: WorkersSearch): void =>
     void navigate({ to: "/workers", search: given({ ...search, ...next }), replace: true });
   return (

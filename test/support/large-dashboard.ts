@@ -1,0 +1,106 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
+import { execute } from "../../infra/database/pool";
+import type { Forge } from "./forge";
+import { AUDIT, untilEnded } from "./jobs";
+
+/** What a tenant has of each thing that the dashboard shows. */
+export interface Amounts {
+  jobs: number;
+  workers: number;
+  logBytes: number;
+  /** Artifacts that were made from one. */
+  lineage: number;
+}
+
+export interface Seeded {
+  /** A job that has ended, with a log whose last line is `LAST_LINE`. */
+  jobId: string;
+  artifactId: string;
+}
+
+export const LAST_LINE = "the last line of all";
+/** In the tags of a hundredth of the jobs, and of at least one. */
+export const RARE_TAG = "rare";
+
+/** A tenant of so many things, of which one job and its artifact were really made. */
+export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
+  const seeded = await makeOne(forge);
+  writeLog(forge, seeded.jobId, amounts.logBytes);
+  await seedJobs(forge, amounts.jobs);
+  await seedWorkers(forge, amounts.workers);
+  await seedDescendants(forge, seeded.artifactId, amounts.lineage);
+  await execute(forge.ctx.pool, "analyze");
+  return seeded;
+}
+
+async function makeOne(forge: Forge): Promise<Seeded> {
+  const worker = await forge.worker("hand");
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await worker.log(handed, "the first line of all\n");
+  await worker.complete(handed);
+  const { result } = await untilEnded(forge.user, jobId);
+  return { jobId, artifactId: String(result?.dataset_id) };
+}
+
+function writeLog({ stack }: Forge, jobId: string, bytes: number): void {
+  const file = join(stack.storeDir, "artifacts", "logs", jobId, "attempt-1.log");
+  const line = (n: number): string =>
+    `${n} step of the training, loss 0.${n % 1000}, 12.5 rows/s\n`;
+  const lines: string[] = [];
+  for (let size = 0, n = 0; size < bytes; n++) {
+    const text = line(n);
+    lines.push(text);
+    size += text.length;
+  }
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, `${lines.join("")}${LAST_LINE}\n`);
+}
+
+/** A statement may take seconds only. */
+const AT_ONCE = 5_000;
+
+/** A job a minute, back in time. */
+async function seedJobs({ ctx }: Forge, count: number): Promise<void> {
+  for (let first = 1; first <= count; first += AT_ONCE) {
+    await execute(
+      ctx.pool,
+      `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
+                         timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
+                         request_id, status, error_code, created_at, completed_at)
+       select 'job_' || lpad(n::text, 26, '0'), user_id, 'k',
+              (array['generate', 'audit', 'distill', 'train', 'evaluate'])[1 + n % 5],
+              '{"dataset_uri": "s3://bucket/key"}', '{}', '{}',
+              case when n % 100 = 1 then array[$3] else '{}' end, 0, 60, 3, 0, '{}', 0, $4, 'r', 'failed',
+              'job_error', now() - n * interval '1 minute', now() - n * interval '1 minute'
+       from generate_series($1::int, $2::int) n, (select user_id from jobs limit 1) tenant`,
+      [first, Math.min(count, first + AT_ONCE - 1), RARE_TAG, DEFAULT_RATE_CARD],
+    );
+  }
+}
+
+async function seedWorkers({ ctx }: Forge, count: number): Promise<void> {
+  await execute(
+    ctx.pool,
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,
+                          last_heartbeat_at)
+     select 'box-' || n, user_id, false, 'H100', 8, 80, '{h100}', 'idle', now()
+     from generate_series(1, $1::int) n, (select user_id from jobs limit 1) tenant`,
+    [count],
+  );
+}
+
+/** Copies of an artifact that say they were made from it. */
+async function seedDescendants({ ctx }: Forge, id: string, count: number): Promise<void> {
+  await execute(
+    ctx.pool,
+    `insert into artifacts (artifact_id, user_id, job_id, attempt, artifact_type, kind, uri, created_by, created_at,
+                            source_jobs, source_artifacts, size_bytes, manifest, registered_at)
+     select 'ds_' || lpad(n::text, 26, '0'), user_id, job_id, attempt, artifact_type, kind, uri, created_by,
+            created_at + n * interval '1 second', source_jobs, array[$1], size_bytes, manifest, registered_at
+     from artifacts, generate_series(1, $2::int) n where artifact_id = $1`,
+    [id, count],
+  );
+}
