@@ -152,6 +152,7 @@ def test_a_pipeline_is_shown_and_approved(server: FakeForge, run: Run) -> None:
     ("words", "path", "body"),
     [
         ("billing budget 500 --warn-at 400", "PUT", {"cap_usd": 500.0, "warning_usd": 400.0}),
+        ("billing budget 500 --no-warning", "PUT", {"cap_usd": 500.0, "warning_usd": None}),
         ("billing budget --none", "PUT", {"cap_usd": None}),
         ("keys create box --scope worker", "POST", {"name": "box", "scope": "worker"}),
         (

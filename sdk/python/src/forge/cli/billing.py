@@ -130,6 +130,7 @@ def budget(
     warn_at: Annotated[
         float | None, typer.Option(min=0, callback=finite, help="Warn from so many USD on.")
     ] = None,
+    no_warning: Annotated[bool, typer.Option("--no-warning", help="Never warn.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the monthly cap, or set it. At the cap new jobs are refused.
@@ -139,9 +140,13 @@ def budget(
     """
     if none and cap is not None:
         raise typer.BadParameter("either a cap, or --none", param_hint="'--none'")
+    if no_warning and warn_at is not None:
+        raise typer.BadParameter("either --warn-at, or --no-warning", param_hint="'--no-warning'")
+    # Left out, it is 80 % of the cap.
+    warning = None if no_warning else ... if warn_at is None else warn_at
     with client_of(context) as client:
         if none or cap is not None:
-            found = client.billing.set_budget(cap, warning_usd=warn_at)
+            found = client.billing.set_budget(cap, warning_usd=warning)
         else:
             found = client.billing.budget()
     _show_budget(found, as_json=as_json)

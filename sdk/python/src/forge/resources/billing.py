@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 from ..listing import PageRequest
@@ -17,7 +18,7 @@ from ..models import (
     Rates,
 )
 from ..operation import M, Resource, listing, operation
-from ..request import Request, get, path_of, without_none
+from ..request import Request, get, path_of
 from .job_requests import id_of
 
 
@@ -86,11 +87,16 @@ class Billing(Resource[M]):
         self,
         cap_usd: float | None,
         *,
-        warning_usd: float | None = None,
+        warning_usd: float | EllipsisType | None = ...,
         user_id: str | None = None,
     ) -> Request[BudgetAnswer]:
-        """Caps a month; None takes the cap away."""
-        body = {"cap_usd": cap_usd, **without_none({"warning_usd": warning_usd})}
+        """Caps a month; None takes the cap away.
+
+        Submissions warn from `warning_usd` on: without it from 80 % of the cap; None: never.
+        """
+        body: dict[str, object] = {"cap_usd": cap_usd}
+        if warning_usd is not ...:
+            body["warning_usd"] = warning_usd
         parse = BudgetAnswer.model_validate
         return Request("PUT", "/api/billing/budget", parse, {"user_id": user_id}, body)
 
