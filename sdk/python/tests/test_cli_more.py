@@ -239,5 +239,24 @@ def test_a_model_is_asked(server: FakeForge, run: Run) -> None:
     assert run("deployments", "ask", "dep_1", "17 + 25?").code == 2
 
 
+def test_what_a_deployment_was_asked(server: FakeForge, run: Run) -> None:
+    total = {"requests": 12, "errors": 1, "latency_p50_s": 0.25, "output_tokens": 300}
+    answer = {
+        "deployment_id": "dep_1",
+        "since": "2026-11-24T00:00:00Z",
+        "until": "2026-11-25T00:00:00Z",
+        "bucket_s": 300,
+        "total": total,
+        "buckets": [],
+    }
+    server.script = answering({"/api/deployments/dep_1/stats": answer})
+    shown = run("deployments", "stats", "dep_1").out
+    assert [line.split() for line in shown.splitlines() if "12" in line] == [["requests", "12"]]
+    assert "0.25 s" in shown
+    assert "300" in shown
+    in_json = json.loads(run("deployments", "stats", "dep_1", "--json").out)
+    assert in_json["total"]["requests"] == 12
+
+
 def test_the_version(bare: Run) -> None:
     assert bare("--version").out == f"forge {__version__}\n"

@@ -68,6 +68,31 @@ def get(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = F
 
 
 @app.command()
+def stats(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
+    """Show what a deployment was asked over the last day."""
+    with client_of(context) as client:
+        found = client.deployments.stats(deployment_id)
+    if as_json:
+        print_json(found.to_dict())
+        return
+    total = found.total
+    print_fields(
+        {
+            "requests": total.requests,
+            "errors": total.errors,
+            "latency p50": _seconds(total.latency_p50_s),
+            "latency p99": _seconds(total.latency_p99_s),
+            "tokens in": total.input_tokens,
+            "tokens out": total.output_tokens,
+        }
+    )
+
+
+def _seconds(value: float | None) -> str | None:
+    return None if value is None else f"{value:g} s"
+
+
+@app.command()
 def stop(context: typer.Context, deployment_id: DeploymentId, as_json: AsJson = False) -> None:
     """End a deployment, and its bill."""
     with client_of(context) as client:
