@@ -7,6 +7,13 @@ import { LIFETIME_DAYS } from "../infra/database/lifetime";
 import { all } from "../infra/database/pool";
 import { waitFor } from "./stack/wait";
 
+/** By how much a later time may be less than an earlier one: so far the clock was set back in all. */
+const SET_BACK =
+  "(select coalesce(sum(-by_s), 0) * interval '1 second' from clock_steps where by_s < 0)";
+
+const servedFor = (p: string): string =>
+  `tstzrange(${p}.serving_at, case when ${p}.ended_at is not null then greatest(${p}.ended_at, ${p}.serving_at) end)`;
+
 /** Each statement finds what must not be of a deployment, at any time; but for jobs, also under way. */
 export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
   "D1 a completed deploy job without its deployment, or the reverse": `
@@ -31,14 +38,14 @@ export const IMPOSSIBLE_DEPLOYMENTS: Record<string, string> = {
     where d.status <> 'active' and p.state in ('starting', 'serving')`,
   "D3 a placement that ended after its deployment, or began after its stop": `
     select deployment_id, placement from placements p join deployments d using (deployment_id)
-    where p.ended_at > d.stopped_at or p.created_at > d.stop_requested_at`,
+    where p.ended_at > d.stopped_at + ${SET_BACK} or p.created_at > d.stop_requested_at + ${SET_BACK}`,
   "D4 more servers than the most": `
     select d.deployment_id, count(*) from deployments d join placements p using (deployment_id)
     where p.state = 'serving' group by d.deployment_id, d.max_replicas having count(*) > d.max_replicas`,
   "D5 placements of one deployment at one time on one worker": `
     select a.deployment_id, a.placement, b.placement as other from placements a join placements b
       on b.deployment_id = a.deployment_id and b.worker_id = a.worker_id and b.placement > a.placement
-    where tstzrange(a.serving_at, a.ended_at) && tstzrange(b.serving_at, b.ended_at)`,
+    where ${servedFor("a")} && ${servedFor("b")} and not ${SET_BACK} > interval '0'`,
   "D5 a live placement on a worker that is none": `
     select deployment_id, placement, worker_id from placements p join workers w using (worker_id)
     where p.state in ('serving', 'stopping')

@@ -34,14 +34,24 @@ export async function lockSteps(db: Queryable): Promise<void> {
  * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
  * rather than too early, and its measured time too short.
  */
-const BEGAN_BEFORE = `case when $1 > 0 then coalesce(started_at, assigned_at) <= clock_timestamp() - step.by
-  else coalesce(started_at, assigned_at) not between clock_timestamp() - make_interval(secs => $2)
-                                                 and clock_timestamp() end`;
+const isBefore = (
+  time: string,
+): string => `case when $1 > 0 then ${time} <= clock_timestamp() - step.by
+  else ${time} not between clock_timestamp() - make_interval(secs => $2) and clock_timestamp() end`;
 
-/** Times until which something waits: after a step back it would wait for as much longer. */
+/** Times until which something waits, or since which: after a step back it would wait for as much longer. */
 const WAITS: [table: string, column: string, condition: string][] = [
   ["attempts", "queued_at", "state <> 'ended'"],
   ["workers", "available_until", "true"],
+  ["workers", "bootstrap_seen_at", "true"],
+  ["rate_buckets", "refilled_at", "true"],
+  ["jobs", "moved_at", "true"],
+  ["attempt_files", "moving_until", "movers > 0"],
+  ["deployments", "seen_at", "true"],
+  ["pipelines", "seen_at", "true"],
+  ["placements", "missing_since", "state <> 'ended'"],
+  ["placements", "unhealthy_since", "state <> 'ended'"],
+  ["placements", "stopping_at", "state <> 'ended'"],
   ["deployments", "next_try_at", "true"],
   ["deployments", "tell_at", "true"],
   ["pipelines", "due_at", "true"],
@@ -64,9 +74,18 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
   const moved = await execute(
     db,
     `update attempts set started_at = started_at + step.by, assigned_at = assigned_at + step.by,
-            deadline_at = deadline_at + step.by, cancel_by = cancel_by + step.by
+            deadline_at = deadline_at + step.by
      from (select make_interval(secs => $1::float8) as by) step
-     where state in ('assigned', 'running') and ${BEGAN_BEFORE}`,
+     where state in ('assigned', 'running') and ${isBefore("coalesce(started_at, assigned_at)")}`,
+    [byS, gapS],
+  );
+  // A cancel may be asked for after the step of an attempt that began before.
+  await execute(
+    db,
+    `update attempts a set cancel_by = a.cancel_by + step.by
+     from (select make_interval(secs => $1::float8) as by) step, jobs j
+     where a.state = 'running' and a.cancel_by is not null and j.job_id = a.job_id
+       and ${isBefore("j.cancel_requested_at")}`,
     [byS, gapS],
   );
   if (byS < 0) await shortenWaits(db, byS);

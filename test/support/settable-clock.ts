@@ -2,7 +2,7 @@ import { execute, maybeOne } from "../../infra/database/pool";
 import type { Forge } from "./forge";
 
 const CLOCK = (name: string): string => `
-  create function test_clock.${name}() returns timestamptz language sql ${name === "now" ? "stable" : "volatile"} as
+  create function test_clock.${name}() returns timestamptz language sql ${name === "clock_timestamp" ? "volatile" : "stable"} as
     $$ select pg_catalog.${name}() + make_interval(secs => by_s) from test_clock.step $$`;
 
 /** Columns that are filled with Postgres's own now(). */
@@ -27,6 +27,7 @@ export async function useSettableClock(forge: Forge): Promise<(byS: number) => P
     "insert into test_clock.step values (0)",
     CLOCK("now"),
     CLOCK("clock_timestamp"),
+    CLOCK("statement_timestamp"),
     DEFAULTS,
   ]) {
     await execute(pool, statement);
