@@ -8,6 +8,8 @@ import type { Logger } from "./logger";
 
 /** A look that takes longer doesn't tell when the clock was read. Two looks together are off by this at most. */
 const PRECISE_MS = 2_000;
+/** Longest between two statements of who records a step. */
+const FROZEN_MS = 2_000;
 
 /**
  * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
@@ -47,7 +49,7 @@ export class ClockWatch {
 
   /** Looks again while no other process records. */
   private async record(before: ClockLook): Promise<ClockLook | undefined> {
-    const seen = await transaction(this.pool, async (db) => {
+    const work = async (db: Queryable) => {
       await lockSteps(db);
       const now = await read(db);
       const byMs = now ? unrecordedStep(before, now) : 0;
@@ -55,7 +57,10 @@ export class ClockWatch {
       const gapS = (now.runningMs - before.runningMs + PRECISE_MS) / 1000;
       const attempts = await recordStep(db, byMs / 1000, gapS);
       return { now: { ...now, recordedMs: now.recordedMs + byMs }, byMs, attempts };
-    });
+    };
+    // All others wait for the lock: one who froze while holding it is ended.
+    const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
+    const seen = await transaction(this.pool, work, { begin });
     const { now, byMs, attempts } = seen;
     if (byMs !== 0) {
       this.logger.warn({ by_s: byMs / 1000, attempts }, "the database's clock was set");

@@ -67,6 +67,11 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   for (const { data } of singles) if (data) latest.set(source.idOf(data), data);
   const added = addedRows(source, shown, fresh);
   const showNew = (): void => {
+    // More are new than a page has: the list begins anew, else those between were missing.
+    if (head.data?.has_more && added.length === fresh?.length) {
+      void queries.resetQueries({ queryKey: listKey, exact: true });
+      return;
+    }
     queries.setQueryData<typeof list.data>(listKey, (data) => {
       const [first, ...rest] = data?.pages ?? [];
       if (!data || !first) return data;
