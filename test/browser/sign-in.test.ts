@@ -53,6 +53,21 @@ inBrowser("sign-in", () => {
     expect(await page.evaluate("sessionStorage.length")).toBe(0);
   });
 
+  test("nonsense in an address is left out of it, and the page is shown", async () => {
+    const { page } = at;
+    await openSignedIn(page, stage.forge.user, "/ui/jobs?status=nope&from=2026-99-99&other=1");
+    for (const [path, heading] of [
+      ["jobs?status=nope&from=2026-99-99&constructor=1", "Jobs"],
+      ["deployments?status=nope", "Deployments"],
+      ["billing?period=2026-13", "Billing"],
+    ]) {
+      const url = `${stage.forge.stack.apiUrl}/ui/${path}`;
+      await page.goto(url);
+      await page.getByRole("heading", { name: heading, exact: true }).waitFor();
+      await page.waitForURL(url.replace(/\?.*/, ""));
+    }
+  });
+
   test("a revoked key leads to the sign-in, and a new one back to where that was", async () => {
     const { page } = at;
     const made = await stage.forge.user.post<{ key: string; key_id: string }>(

@@ -58,6 +58,11 @@ export class SessionStore {
   /** @throws SignInRefused for a worker's key; what the SDK throws for one that Forge refuses. */
   async signIn(pasted: string): Promise<void> {
     const key = pasted.trim();
+    if (!/^[\x21-\x7e]+$/.test(key)) {
+      throw new SignInRefused(
+        "This is not a key: it has spaces, or characters that no key has. Copy the key alone.",
+      );
+    }
     const client = createClient(key);
     const { scope, user_id, key_id } = await client.service.ping();
     if (scope !== "user" && scope !== "admin") {

@@ -165,6 +165,8 @@ export const router = createRouter({
   basepath: "/ui",
   parseSearch,
   stringifySearch,
+  // Else what a page does not know comes to it beside what it has read, as it stands in the address.
+  search: { strict: true },
   defaultPreload: "intent",
   defaultErrorComponent: PageFailed,
   scrollRestoration: true,

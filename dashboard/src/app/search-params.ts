@@ -2,7 +2,8 @@ type Values = Record<string, string | string[]>;
 
 /** A query as texts; a name that is repeated becomes a list. Pages check what they take (`readText`, …). */
 export function parseSearch(query: string): Values {
-  const values: Values = {};
+  // Without a prototype: `constructor` is a name as any other.
+  const values: Values = Object.create(null);
   for (const [name, value] of new URLSearchParams(query)) {
     const before = values[name];
     values[name] = before === undefined ? value : [before, value].flat();

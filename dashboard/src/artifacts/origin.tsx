@@ -38,7 +38,7 @@ export function Origin({ artifact }: { artifact: Artifact }) {
         )}
         {sources.length > 0 && <> from {list(sources)}</>}
         {", with the key "}
-        {artifact.created_by}, <Time at={artifact.created_at} />.{" "}
+        <bdi>{artifact.created_by}</bdi>, <Time at={artifact.created_at} />.{" "}
         <span className={styles.quiet}>
           {manifest.verified
             ? "Forge has seen its files and measured them itself."

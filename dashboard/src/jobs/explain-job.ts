@@ -1,5 +1,5 @@
 import type { Attempt } from "@forge/sdk";
-import { formatDuration, plural } from "../ui/format";
+import { formatDuration, inOneDirection, plural } from "../ui/format";
 import type { JobData } from "./job-data";
 
 export interface Explanation {
@@ -103,7 +103,7 @@ function running(job: JobData, attempts: readonly Attempt[]): Explanation {
   if (job.cancel_requested_at) {
     return {
       tone: "warn",
-      why: `${job.cancelled_by ?? "Someone"} has cancelled the job, and its worker has been told.`,
+      why: `${inOneDirection(job.cancelled_by ?? "Someone")} has cancelled the job, and its worker has been told.`,
       next: "It ends when the worker has stopped, after 20 s at the latest.",
     };
   }
@@ -140,7 +140,7 @@ function failed(job: JobData): Explanation {
       return {
         tone: "neutral",
         why: job.cancelled_by
-          ? `The job was cancelled by ${job.cancelled_by}.`
+          ? `The job was cancelled by ${inOneDirection(job.cancelled_by)}.`
           : "The job was cancelled.",
         next: "Retry submits the same again.",
       };

@@ -48,7 +48,7 @@ export function JobFacts({ job }: { job: JobData }) {
         { name: "Attempts", value: `${job.attempts} of at most ${job.max_attempts}` },
         { name: "Time limit", value: `${formatDuration(job.timeout_s * 1000)} per attempt` },
         job.priority !== 0 && { name: "Priority", value: job.priority },
-        job.tags.length > 0 && { name: "Tags", value: <Tags tags={job.tags} /> },
+        job.tags.length > 0 && { name: "Tags", value: <Tags tags={job.tags} wrap /> },
         job.pipeline_id !== null && {
           name: "Pipeline",
           value: (

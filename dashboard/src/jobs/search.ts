@@ -37,9 +37,15 @@ export interface JobsSearch {
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
+/** A day of the calendar; JavaScript itself reads 31 February as 3 March. */
+const isDay = (text: string): boolean => {
+  const ms = DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+};
+
 const readDay = (search: Search, name: string): string | undefined => {
   const text = readText(search, name);
-  return text && DAY.test(text) ? text : undefined;
+  return text && isDay(text) ? text : undefined;
 };
 
 export const readJobsSearch = (search: Search): JobsSearch =>

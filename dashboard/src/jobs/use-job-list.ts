@@ -5,7 +5,6 @@ import { isFinished, type JobData, plainJob } from "./job-data";
 import type { JobsSearch } from "./search";
 
 const PAGE_SIZE = 50;
-const DAY_MS = 86_400_000;
 
 /** The jobs that match the filters, live. */
 export function useJobList(search: JobsSearch): LiveList<JobData> {
@@ -29,9 +28,13 @@ function apiFilters({ from, to, ...rest }: JobsSearch) {
   return {
     ...rest,
     ...(from ? { created_after: new Date(`${from}T00:00:00`).toISOString() } : {}),
-    // To the end of that day.
-    ...(to
-      ? { created_before: new Date(Date.parse(`${to}T00:00:00`) + DAY_MS).toISOString() }
-      : {}),
+    ...(to ? { created_before: endOf(to).toISOString() } : {}),
   };
+}
+
+/** Where the next day begins: 23 to 25 hours later, as clocks are changed. */
+function endOf(day: string): Date {
+  const date = new Date(`${day}T00:00:00`);
+  date.setDate(date.getDate() + 1);
+  return date;
 }

@@ -84,14 +84,17 @@ function typesOf(counts: JobCounts | undefined, status: "running" | "completed")
   return Object.fromEntries(types.map(([type, by]) => [type, by[status]]));
 }
 
-/** The largest part and its number, e.g. "generate 12". */
+/** The largest part and its number, e.g. "generate 12, others 3"; both where there are two. */
 function largest(parts: Record<string, number> | undefined, name: (key: string) => string): string {
-  const [first, ...rest] = Object.entries(parts ?? {})
+  const [first, second, ...rest] = Object.entries(parts ?? {})
     .filter(([, count]) => count > 0)
     .sort(([, one], [, other]) => other - one);
   if (!first) return BLANK;
-  const others = rest.reduce((sum, [, count]) => sum + count, 0);
-  return `${name(first[0])} ${formatNumber(first[1])}${others > 0 ? `, others ${formatNumber(others)}` : ""}`;
+  const show = ([key, count]: [string, number]): string => `${name(key)} ${formatNumber(count)}`;
+  if (!second) return show(first);
+  if (rest.length === 0) return `${show(first)}, ${show(second)}`;
+  const others = rest.reduce((sum, [, count]) => sum + count, second[1]);
+  return `${show(first)}, others ${formatNumber(others)}`;
 }
 
 const capText = ({ budget }: BillingSummary): string =>

@@ -19,7 +19,7 @@ export function PipelineFacts({ pipeline }: { pipeline: Pipeline }) {
         run > 1 && { name: "Run", value: run },
         { name: "Budget", value: budget_usd === null ? "none" : formatUsd(budget_usd) },
         { name: "Reuse", value: pipeline.reuse ? "earlier artifacts, where they fit" : "off" },
-        tags.length > 0 && { name: "Tags", value: <Tags tags={tags} /> },
+        tags.length > 0 && { name: "Tags", value: <Tags tags={tags} wrap /> },
         {
           name: "Jobs",
           value: (

@@ -50,7 +50,10 @@ export function Verdict({
       icon={tone === "ok" ? <CircleCheck size={15} /> : undefined}
       action={action}
     >
-      <strong>{why}</strong> <span className={styles.next}>{next}</span>
+      <strong>
+        <bdi>{why}</bdi>
+      </strong>{" "}
+      <bdi className={styles.next}>{next}</bdi>
     </Notice>
   );
 }

@@ -1,4 +1,4 @@
-import { formatBytes, formatDuration, formatUsd, plural } from "./format";
+import { formatBytes, formatDuration, formatUsd, inOneDirection, plural } from "./format";
 
 test.each([
   [null, "–"],
@@ -39,4 +39,10 @@ test("one and many", () => {
     "2,000 rows",
     "2 tries",
   ]);
+});
+
+test("a name turns nothing around, and may be written from right to left", () => {
+  expect(inOneDirection("\u202egnp.evil")).toBe("gnp.evil");
+  expect(inOneDirection("\u2069\u202ex\u202c")).toBe("x");
+  expect(inOneDirection("בדיקה")).toBe("בדיקה");
 });

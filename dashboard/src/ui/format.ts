@@ -66,3 +66,8 @@ export function formatDuration(ms: number | null | undefined): string {
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatNumber(count)} ${count === 1 ? one : many}`;
+
+const DIRECTION_MARKS = /[\u202a-\u202e\u2066-\u2069]/gu;
+
+/** A name without the characters that turn the text after it around, for use in a sentence of ours. */
+export const inOneDirection = (name: string): string => name.replace(DIRECTION_MARKS, "");

@@ -1,14 +1,15 @@
 import type { ReactNode } from "react";
+import { cx } from "./cx";
 import styles from "./tag.module.css";
 
 export const Tag = ({ children }: { children: ReactNode }) => (
   <span className={styles.tag}>{children}</span>
 );
 
-/** Tags in one line; those that don't fit are cut off, and all are in the tooltip. */
-export function Tags({ tags }: { tags: readonly string[] }) {
+/** Tags in one line, of which those that don't fit are cut off, or in as many as they need. All are in the tooltip. */
+export function Tags({ tags, wrap = false }: { tags: readonly string[]; wrap?: boolean }) {
   return (
-    <span className={styles.tags} title={tags.join(", ") || undefined}>
+    <span className={cx(styles.tags, wrap && styles.wrap)} title={tags.join(", ") || undefined}>
       {tags.map((tag) => (
         <Tag key={tag}>{tag}</Tag>
       ))}

@@ -113,7 +113,7 @@ function Facts({ worker }: { worker: WorkerDetail }) {
         entries={[
           { name: "Serves", value: worker.shared ? "every tenant" : "your tenant" },
           { name: "Job types", value: worker.job_types?.join(", ") ?? "all" },
-          { name: "Tags", value: worker.tags.length > 0 ? <Tags tags={worker.tags} /> : "–" },
+          { name: "Tags", value: worker.tags.length > 0 ? <Tags tags={worker.tags} wrap /> : "–" },
           worker.ssh_host !== null && { name: "Host", value: worker.ssh_host },
         ]}
       />
