@@ -60,7 +60,7 @@ inBrowser("sign-in", () => {
       ["jobs?status=nope&from=2026-99-99&constructor=1", "Jobs"],
       ["deployments?status=nope", "Deployments"],
       ["billing?period=2026-13", "Billing"],
-    ]) {
+    ] as const) {
       const url = `${stage.forge.stack.apiUrl}/ui/${path}`;
       await page.goto(url);
       await page.getByRole("heading", { name: heading, exact: true }).waitFor();
