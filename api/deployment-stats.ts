@@ -5,7 +5,7 @@ import { listRequests, type RequestMinute } from "../infra/database/deployment-r
 import { type Route, route } from "../infra/http/route";
 import { requireDeployment } from "./deployments";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
-import { readTimeSpan, timeSpanQuery } from "./time-span";
+import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "./time-span";
 import { timestamp } from "./timestamp";
 
 const seconds = z.number().nullable();
@@ -23,9 +23,7 @@ const counts = {
 const statsSchema = z
   .object({
     deployment_id: z.string(),
-    since: timestamp,
-    until: timestamp,
-    bucket_s: z.int(),
+    ...timeSpanFields,
     total: z.object(counts),
     buckets: z
       .array(z.object({ at: timestamp.describe("where the bucket begins"), ...counts }))
@@ -59,9 +57,7 @@ export function deploymentStatsRoute(ctx: Context): Route {
       const minutes = await listRequests(ctx.pool, id, span);
       return {
         deployment_id: shownId,
-        since: span.since,
-        until: span.until,
-        bucket_s: span.bucketS,
+        ...showTimeSpan(span),
         total: countsOf(minutes),
         buckets: byBucket(minutes).map(([at, each]) => ({ at, ...countsOf(each) })),
       };
@@ -74,7 +70,9 @@ function byBucket(minutes: RequestMinute[]): [string, RequestMinute[]][] {
   const buckets = new Map<string, RequestMinute[]>();
   for (const minute of minutes) {
     const at = minute.bucket.toISOString();
-    buckets.set(at, [...(buckets.get(at) ?? []), minute]);
+    const known = buckets.get(at);
+    if (known) known.push(minute);
+    else buckets.set(at, [minute]);
   }
   return [...buckets];
 }

@@ -4,7 +4,7 @@ import type { Context } from "../infra/context";
 import { readThroughput } from "../infra/database/job-throughput";
 import { type Route, route } from "../infra/http/route";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
-import { readTimeSpan, timeSpanQuery } from "./time-span";
+import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "./time-span";
 import { timestamp } from "./timestamp";
 
 const bucketSchema = z.object({
@@ -19,9 +19,7 @@ const bucketSchema = z.object({
 
 const throughputSchema = z
   .object({
-    since: timestamp,
-    until: timestamp,
-    bucket_s: z.int(),
+    ...timeSpanFields,
     buckets: z.array(bucketSchema).describe("oldest first; those of no jobs too"),
   })
   .meta({ id: "JobThroughput" });
@@ -47,9 +45,7 @@ export function jobThroughputRoute(ctx: Context): Route {
       const viewer = tenantFilter(principal, query.user_id);
       const buckets = await readThroughput(ctx.pool, viewer, query.job_type, span);
       return {
-        since: span.since,
-        until: span.until,
-        bucket_s: span.bucketS,
+        ...showTimeSpan(span),
         buckets: buckets.map((bucket) => ({ ...bucket, at: bucket.at.toISOString() })),
       };
     },

@@ -3,7 +3,7 @@ import { InvalidRequest } from "../core/errors";
 import { readClock } from "../infra/database/clock";
 import type { TimeSpan } from "../infra/database/job-throughput";
 import type { Queryable } from "../infra/database/pool";
-import { givenTime } from "./timestamp";
+import { givenTime, timestamp } from "./timestamp";
 
 const DAY_MS = 86_400_000;
 const MAX_BUCKETS = 500;
@@ -25,6 +25,15 @@ export const timeSpanQuery = {
       `seconds in a bucket, for ${MAX_BUCKETS} buckets at most; by default what suits the span`,
     ),
 };
+
+/** The span in an answer. */
+export const timeSpanFields = { since: timestamp, until: timestamp, bucket_s: z.int() };
+
+export const showTimeSpan = ({ since, until, bucketS }: TimeSpan) => ({
+  since,
+  until,
+  bucket_s: bucketS,
+});
 
 interface Query {
   since?: string | undefined;

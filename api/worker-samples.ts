@@ -5,15 +5,13 @@ import { findShownWorker } from "../infra/database/worker-list";
 import { readSamples } from "../infra/database/worker-samples";
 import { viewerOf } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
-import { readTimeSpan, timeSpanQuery } from "./time-span";
+import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "./time-span";
 import { timestamp } from "./timestamp";
 
 const samplesSchema = z
   .object({
     worker_id: z.string(),
-    since: timestamp,
-    until: timestamp,
-    bucket_s: z.int(),
+    ...timeSpanFields,
     samples: z
       .array(
         z.object({
@@ -47,9 +45,7 @@ export function workerSamplesRoute(ctx: Context): Route {
       const samples = await readSamples(ctx.pool, id, span);
       return {
         worker_id: id,
-        since: span.since,
-        until: span.until,
-        bucket_s: span.bucketS,
+        ...showTimeSpan(span),
         samples: samples.map((sample) => ({ ...sample, at: sample.at.toISOString() })),
       };
     },

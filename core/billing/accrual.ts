@@ -53,12 +53,13 @@ export function splitByMonth(
   const last = lived.at(-1);
   if (!last || !isWritten(last.month)) return shares;
   let { month } = last;
-  while (isWritten(month)) month = monthAfter(month);
+  while (isWritten(month)) month = monthAfter(new Date(month)).toISOString().slice(0, 10);
   return [...shares, share(month, last.days)];
 }
 
-function monthAfter(month: string): string {
-  const start = new Date(`${month}T00:00:00Z`);
-  start.setUTCMonth(start.getUTCMonth() + 1);
-  return start.toISOString().slice(0, 10);
+/** @param start the first moment of a month, UTC. */
+export function monthAfter(start: Date): Date {
+  const next = new Date(start);
+  next.setUTCMonth(next.getUTCMonth() + 1);
+  return next;
 }

@@ -1,5 +1,5 @@
 import { Decimal } from "decimal.js";
-import { type LivedUntil, type MonthShare, splitByMonth } from "./accrual";
+import { type LivedUntil, type MonthShare, monthAfter, splitByMonth } from "./accrual";
 import { type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 
@@ -27,9 +27,7 @@ export interface MonthBounds {
 export function monthBounds(period: string | undefined, now: string): MonthBounds {
   const asked = period ?? now.slice(0, 7);
   const start = new Date(`${asked}-01T00:00:00.000Z`);
-  const end = new Date(start);
-  end.setUTCMonth(end.getUTCMonth() + 1);
-  return { period: asked, start, end, now: new Date(now) };
+  return { period: asked, start, end: monthAfter(start), now: new Date(now) };
 }
 
 const MS_PER_DAY = 86_400_000;

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { execute } from "../../infra/database/pool";
 import type { Forge } from "./forge";
 import { AUDIT, untilEnded } from "./jobs";
+import { seedJobs } from "./seeded-jobs";
 
 /** What a tenant has of each thing that the dashboard shows. */
 export interface Amounts {
@@ -28,7 +28,7 @@ export const RARE_TAG = "rare";
 export async function seedTenant(forge: Forge, amounts: Amounts): Promise<Seeded> {
   const seeded = await makeOne(forge);
   writeLog(forge, seeded.jobId, amounts.logBytes);
-  await seedJobs(forge, amounts.jobs);
+  await seedManyJobs(forge, amounts.jobs);
   await seedWorkers(forge, amounts.workers);
   await seedDescendants(forge, seeded.artifactId, amounts.lineage);
   await execute(forge.ctx.pool, "analyze");
@@ -63,21 +63,28 @@ function writeLog({ stack }: Forge, jobId: string, bytes: number): void {
 const AT_ONCE = 5_000;
 
 /** A job a minute, back in time. */
-async function seedJobs({ ctx }: Forge, count: number): Promise<void> {
+async function seedManyJobs({ ctx, user }: Forge, count: number): Promise<void> {
+  const { user_id } = await user.get<{ user_id: string }>("/api/auth/ping");
+  const types = ["generate", "audit", "distill", "train", "evaluate"];
   for (let first = 1; first <= count; first += AT_ONCE) {
-    await execute(
-      ctx.pool,
-      `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
-                         timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
-                         request_id, status, error_code, created_at, completed_at)
-       select 'job_' || lpad(n::text, 26, '0'), user_id, 'k',
-              (array['generate', 'audit', 'distill', 'train', 'evaluate'])[1 + n % 5],
-              '{"dataset_uri": "s3://bucket/key"}', '{}', '{}',
-              case when n % 100 = 1 then array[$3] else '{}' end, 0, 60, 3, 0, '{}', 0, $4, 'r', 'failed',
-              'job_error', now() - n * interval '1 minute', now() - n * interval '1 minute'
-       from generate_series($1::int, $2::int) n, (select user_id from jobs limit 1) tenant`,
-      [first, Math.min(count, first + AT_ONCE - 1), RARE_TAG, DEFAULT_RATE_CARD],
+    const numbers = Array.from(
+      { length: Math.min(AT_ONCE, count + 1 - first) },
+      (_, n) => first + n,
     );
+    const jobs = numbers.map((n) => {
+      const at = new Date(Date.now() - n * 60_000).toISOString();
+      return {
+        job_id: `job_${String(n).padStart(26, "0")}`,
+        user_id,
+        job_type: types[n % types.length] ?? "audit",
+        status: "failed",
+        error_code: "job_error",
+        tags: n % 100 === 1 ? [RARE_TAG] : [],
+        created_at: at,
+        completed_at: at,
+      };
+    });
+    await seedJobs(ctx.pool, jobs);
   }
 }
 

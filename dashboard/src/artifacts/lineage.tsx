@@ -100,7 +100,6 @@ function Graph({ lineage }: { lineage: LineageAnswer }) {
       edges={edges}
       nodeTypes={NODE_TYPES}
       layout={layout}
-      direction={direction}
       height={height}
       isNarrow={isNarrow}
       isPanned={!isNarrow}

@@ -1,7 +1,6 @@
 import type { Artifact } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
 import { formatSeconds } from "../jobs/metric-series";
-import { IdText } from "../ui/copy";
 import { Curves } from "../ui/curves";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
@@ -9,7 +8,7 @@ import { formatNumber } from "../ui/format";
 import { Section } from "../ui/page";
 import { SkeletonLines } from "../ui/skeleton";
 import { type Column, Table } from "../ui/table";
-import { Time } from "../ui/time";
+import { ARTIFACT_AGE, artifactLink } from "./artifact-columns";
 import styles from "./artifact-facts.module.css";
 import { useEvaluations, useTrainingCurves } from "./use-training";
 
@@ -88,15 +87,7 @@ function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {
     ...names.filter((name) => name !== "overall"),
   ];
   return [
-    {
-      id: "id",
-      title: "Evaluation",
-      cell: ({ artifact_id }) => (
-        <Link to="/artifacts/$artifactId" params={{ artifactId: artifact_id }}>
-          <IdText id={artifact_id} />
-        </Link>
-      ),
-    },
+    artifactLink("Evaluation"),
     {
       id: "data",
       title: "Data",
@@ -114,14 +105,7 @@ function columnsOf(evaluations: readonly Artifact[]): Column<Artifact>[] {
         cell: (each) => formatNumber(scoresOf(each)[name], 4),
       }),
     ),
-    {
-      id: "age",
-      title: "Created",
-      width: "104px",
-      align: "right",
-      hideBelow: "phone",
-      cell: ({ created_at }) => <Time at={created_at} />,
-    },
+    ARTIFACT_AGE,
   ];
 }
 

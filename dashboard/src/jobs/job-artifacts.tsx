@@ -1,24 +1,15 @@
 import type { Artifact } from "@forge/sdk";
-import { Link, useNavigate } from "@tanstack/react-router";
-import { IdText } from "../ui/copy";
+import { useNavigate } from "@tanstack/react-router";
+import { ARTIFACT_AGE, artifactLink } from "../artifacts/artifact-columns";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
 import { formatBytes } from "../ui/format";
 import { type Column, Table } from "../ui/table";
-import { Time } from "../ui/time";
 import type { JobData } from "./job-data";
 
 const COLUMNS: readonly Column<Artifact>[] = [
   { id: "kind", title: "Kind", width: "150px", cell: ({ kind }) => kind.replaceAll("_", " ") },
-  {
-    id: "id",
-    title: "Artifact",
-    cell: ({ artifact_id }) => (
-      <Link to="/artifacts/$artifactId" params={{ artifactId: artifact_id }}>
-        <IdText id={artifact_id} />
-      </Link>
-    ),
-  },
+  artifactLink("Artifact"),
   {
     id: "size",
     title: "Size",
@@ -26,14 +17,7 @@ const COLUMNS: readonly Column<Artifact>[] = [
     align: "right",
     cell: ({ size_bytes }) => formatBytes(size_bytes),
   },
-  {
-    id: "age",
-    title: "Created",
-    width: "104px",
-    align: "right",
-    hideBelow: "phone",
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
+  ARTIFACT_AGE,
 ];
 
 export function JobArtifacts({

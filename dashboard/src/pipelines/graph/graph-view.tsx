@@ -67,7 +67,6 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
       edges={edges}
       nodeTypes={NODE_TYPES}
       layout={layout}
-      direction={direction}
       height={height}
       isNarrow={isNarrow}
       isPanned={!isNarrow || zoom < READABLE_ZOOM}

@@ -1,7 +1,7 @@
 import "@xyflow/react/dist/base.css";
 import { Controls, type Edge, type Node, type NodeTypes, ReactFlow } from "@xyflow/react";
 import styles from "./flow.module.css";
-import type { Layout, LayoutRequest } from "./layout";
+import type { Layout } from "./layout";
 
 /** Between the graph and its frame, in px. */
 export const PADDING = 24;
@@ -16,7 +16,6 @@ interface Props<Each extends Node> {
   edges: Edge[];
   nodeTypes: NodeTypes;
   layout: Layout;
-  direction: LayoutRequest["direction"];
   /** Of the frame, in px. */
   height: number;
   isNarrow: boolean;
@@ -26,12 +25,12 @@ interface Props<Each extends Node> {
 
 /** A graph whose nodes have their places, to look at and to move about in. */
 export function Flow<Each extends Node>(props: Props<Each>) {
-  const { label, nodes, edges, nodeTypes, layout, direction, height, isNarrow, isPanned } = props;
+  const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned } = props;
   return (
     <div className={styles.flow} style={{ height }}>
       <ReactFlow
         // Another layout is fitted into view again.
-        key={`${direction} ${layout.width} ${layout.height}`}
+        key={`${isNarrow} ${layout.width} ${layout.height}`}
         nodes={nodes}
         edges={edges}
         nodeTypes={nodeTypes}
