@@ -10,7 +10,7 @@ import type { ObjectStore } from "../../infra/store/object-store";
 import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
-import { holding } from "../support/locks";
+import { countWaiting, holding } from "../support/locks";
 import type { ServingWorker } from "../support/serving-worker";
 
 /** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
@@ -103,18 +103,21 @@ test("a process that stood still with an old state of its bill leaves the closed
 test("a process that stood still before it wrote bill and manifest leaves the last ones in their files", async () => {
   await workerOf("c3");
   const { ctx } = forge;
-  const { job_id: jobId } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
   const late = pausingStore(ctx.store);
-  const input = { jobId, attempt: 1, requestId: "late" };
   let writing: Promise<unknown> = Promise.resolve();
-  // The server's last write waits for us, so that both find a job that is to be finished.
-  await holding(forge, "lock table deployments in share mode", [], async () => {
+  // Both wait before they write the bill, so that both have found a job that is to be finished. The server's last
+  // write locks the job, for which our bill would wait: it may come only then.
+  const jobId = await holding(forge, "lock table billing_records in share mode", [], async () => {
+    const { job_id: id } = await forge.user.submit("deploy", { checkpoint_id: "ckpt" });
     const ended = "select from attempts where job_id = $1 and state = 'ended'";
-    await waitFor("its result", async () => (await all(ctx.pool, ended, [jobId])).length > 0);
+    await waitFor("its result", async () => (await all(ctx.pool, ended, [id])).length > 0);
     const { finishJob } = createFinalActivities({ ...ctx, store: late.store });
+    const input = { jobId: id, attempt: 1, requestId: "late" };
     writing = asActivity("finishJob", () => finishJob(input));
-    await late.untilAsked();
+    await waitFor("both to wait", async () => (await countWaiting(forge)) >= 2);
+    return id;
   });
+  await late.untilAsked();
   const { result } = await untilEnded(forge.user, jobId);
   const id = String(result?.deployment_id);
   await stop(forge.user, id);
