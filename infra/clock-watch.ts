@@ -23,6 +23,7 @@ export class ClockWatch {
   constructor(
     private readonly pool: pg.Pool,
     private readonly logger: Logger,
+    private readonly runningMs: () => number = () => uptime() * 1000,
   ) {}
 
   /**
@@ -36,7 +37,7 @@ export class ClockWatch {
   /** Call regularly, and before the clock decides about a bill. Not in a transaction. */
   async look(): Promise<void> {
     const before = this.last;
-    let now = await read(this.pool);
+    let now = await this.read(this.pool);
     if (before && now && unrecordedStep(before, now) !== 0) now = await this.record(before);
     if (!now) {
       this.doubtful += 1;
@@ -51,7 +52,7 @@ export class ClockWatch {
   private async record(before: ClockLook): Promise<ClockLook | undefined> {
     const work = async (db: Queryable) => {
       await lockSteps(db);
-      const now = await read(db);
+      const now = await this.read(db);
       const byMs = now ? unrecordedStep(before, now) : 0;
       if (!now || byMs === 0) return { now, byMs: 0, attempts: 0 };
       const gapS = (now.runningMs - before.runningMs + PRECISE_MS) / 1000;
@@ -67,14 +68,12 @@ export class ClockWatch {
     }
     return now;
   }
-}
 
-const runningMs = (): number => uptime() * 1000;
-
-async function read(db: Queryable): Promise<ClockLook | undefined> {
-  const began = runningMs();
-  const found = await readClockAndSteps(db);
-  const ended = runningMs();
-  if (ended - began > PRECISE_MS) return undefined;
-  return { ...found, runningMs: (began + ended) / 2 };
+  private async read(db: Queryable): Promise<ClockLook | undefined> {
+    const began = this.runningMs();
+    const found = await readClockAndSteps(db);
+    const ended = this.runningMs();
+    if (ended - began > PRECISE_MS) return undefined;
+    return { ...found, runningMs: (began + ended) / 2 };
+  }
 }
