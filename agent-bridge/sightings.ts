@@ -29,12 +29,23 @@ export async function compareSightings(ctx: Context, heard: Heard, told: Told): 
     const seen = sight(placement, told);
     return isNews(placement, seen) ? [seen] : [];
   });
-  if (news.length > 0) {
+  if (news.length > 0 && (await isClockRight(ctx, live))) {
     const { deployments: graces } = ctx.config;
     const changed = await notePlacements(ctx.pool, heard.worker_id, news, graces);
     for (const id of changed) ctx.signals.emit("deployment", id);
   }
   return [...new Set([...toStop, ...strays])];
+}
+
+/** A step of the clock that is not noticed yet would take the grace of what is missing; then the next heartbeat tells. */
+async function isClockRight(
+  { clockWatch }: Pick<Context, "clockWatch">,
+  live: LivePlacement[],
+): Promise<boolean> {
+  if (!live.some((placement) => placement.is_due)) return true;
+  const { doubts } = clockWatch;
+  await clockWatch.look();
+  return clockWatch.doubts === doubts;
 }
 
 /** A worker that never names what it serves is believed as long as it lives. */

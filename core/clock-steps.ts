@@ -11,17 +11,37 @@ export interface ClockLook {
 /** Less than this is the time that looking takes, or a clock that is being slewed. */
 const LEAST_STEP_MS = 5_000;
 
+/** Less than this between two looks doesn't add up: they are no more precise, or the clock is being slewed. */
+const SLEWED_MS = 100;
+
 const stepOf = (ms: number): number => (Math.abs(ms) > LEAST_STEP_MS ? Math.round(ms) : 0);
+
+const driftBetween = (before: ClockLook, now: ClockLook): number =>
+  now.databaseMs - before.databaseMs - (now.runningMs - before.runningMs);
 
 /** By how many ms the clock was set between two looks of one process; negative: back. 0 where it was not. */
 export const stepBetween = (before: ClockLook, now: ClockLook): number =>
-  stepOf(now.databaseMs - before.databaseMs - (now.runningMs - before.runningMs));
+  stepOf(driftBetween(before, now));
+
+/** The database's time without all steps that were recorded, in ms: it goes on evenly. */
+export const steadyMs = ({ databaseMs, recordedMs }: ClockLook): number => databaseMs - recordedMs;
+
+/** Whether the clock was set between two looks, or another process recorded that it was. */
+export const isStepBetween = (before: ClockLook, now: ClockLook): boolean =>
+  now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;
+
+/**
+ * The look that the next one is to be compared with. Too small a step to be recorded stays in it, so that several
+ * add up until they are.
+ */
+export const accountedLook = (before: ClockLook, now: ClockLook): ClockLook =>
+  isStepBetween(before, now) || Math.abs(driftBetween(before, now)) < SLEWED_MS ? now : before;
 
 /**
  * The part of that which no process has recorded. A process that saw no step accepts what others recorded: two
  * processes that disagree, because one was suspended unnoticed, must not correct each other without end.
  */
 export function unrecordedStep(before: ClockLook, now: ClockLook): number {
-  const step = stepBetween(before, now);
-  return step === 0 ? 0 : stepOf(step - (now.recordedMs - before.recordedMs));
+  if (stepBetween(before, now) === 0) return 0;
+  return stepOf(driftBetween(before, now) - (now.recordedMs - before.recordedMs));
 }

@@ -7,7 +7,7 @@ export async function readClock(db: Queryable): Promise<string> {
   return row.now.toISOString();
 }
 
-/** The database's time and the sum of the recorded steps, in ms. */
+/** The database's time and the sum of the recorded steps, in ms; the sum whole, so that it differs only by a step. */
 export async function readClockAndSteps(
   db: Queryable,
 ): Promise<{ databaseMs: number; recordedMs: number }> {
@@ -15,7 +15,7 @@ export async function readClockAndSteps(
   const row = await maybeOne<{ databaseMs: number; recordedMs: number }>(
     db,
     `select extract(epoch from clock_timestamp())::float8 * 1000 as "databaseMs",
-            clock_offset_s()::float8 * 1000 as "recordedMs"`,
+            round(clock_offset_s() * 1000)::float8 as "recordedMs"`,
   );
   if (!row) throw new Error("a select without a table has one row");
   return row;
@@ -29,6 +29,45 @@ export async function lockSteps(db: Queryable): Promise<void> {
   await execute(db, `select pg_advisory_xact_lock(${STEP_LOCK})`);
 }
 
+/** Notes that a process has seen no step but recorded ones from then to then (steadyMs). */
+export async function saveLook(
+  db: Queryable,
+  processId: string,
+  sinceMs: number,
+  untilMs: number,
+): Promise<void> {
+  await execute(
+    db,
+    `insert into clock_looks (process_id, since_ms, until_ms) values ($1, $2, $3)
+     on conflict (process_id) do update set since_ms = excluded.since_ms, until_ms = excluded.until_ms`,
+    [processId, sinceMs, untilMs],
+  );
+}
+
+/** Whether a process other than this one has looked all the time between, at least. */
+export async function hasOtherRunOn(
+  db: Queryable,
+  processId: string,
+  fromMs: number,
+  toMs: number,
+): Promise<boolean> {
+  const row = await maybeOne(
+    db,
+    "select from clock_looks where process_id <> $1 and since_ms <= $2 and until_ms > $3 limit 1",
+    [processId, fromMs, toMs],
+  );
+  return row !== undefined;
+}
+
+/** Of processes that have ended: a later time is from before the clock was set while all were down. */
+export async function deleteLooksOutside(
+  db: Queryable,
+  fromMs: number,
+  toMs: number,
+): Promise<void> {
+  await execute(db, "delete from clock_looks where until_ms not between $1 and $2", [fromMs, toMs]);
+}
+
 /**
  * Which live attempts began on the clock as it was before a step. Of one that began just before it was noticed
  * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
@@ -39,8 +78,12 @@ const isBefore = (
 ): string => `case when $1 > 0 then ${time} <= clock_timestamp() - step.by
   else ${time} not between clock_timestamp() - make_interval(secs => $2) and clock_timestamp() end`;
 
-/** Times until which something waits, or since which: after a step back it would wait for as much longer. */
-const WAITS: [table: string, column: string, condition: string][] = [
+/**
+ * Times until which something waits, or since which: after a step back it would wait for as much longer. After a step
+ * forward most of it is done too early, which does no harm; what "moves" would be given up too early, and moves on.
+ * A column that SQL compares with the clock is in this list, or clock.test.ts says why not.
+ */
+export const WAITS: [table: string, column: string, condition: string, afterForward?: "moves"][] = [
   ["attempts", "queued_at", "state <> 'ended'"],
   ["workers", "available_until", "true"],
   ["workers", "bootstrap_seen_at", "true"],
@@ -49,20 +92,21 @@ const WAITS: [table: string, column: string, condition: string][] = [
   ["attempt_files", "moving_until", "movers > 0"],
   ["deployments", "seen_at", "true"],
   ["pipelines", "seen_at", "true"],
-  ["placements", "missing_since", "state <> 'ended'"],
-  ["placements", "unhealthy_since", "state <> 'ended'"],
-  ["placements", "stopping_at", "state <> 'ended'"],
+  ["placements", "missing_since", "state <> 'ended'", "moves"],
+  ["placements", "unhealthy_since", "state <> 'ended'", "moves"],
+  ["placements", "stopping_at", "state <> 'ended'", "moves"],
   ["deployments", "next_try_at", "true"],
   ["deployments", "tell_at", "true"],
   ["pipelines", "due_at", "true"],
   ["outbox", "due_at", "true"],
   ["billing_lines", "export_due_at", "exported_at is null"],
+  ["billing_lines", "export_asked_at", "exported_at is null", "moves"],
 ];
 
 /**
- * Records a step, negative where the clock was set back, and moves the times of live attempts with it: they run
- * and are billed for as long as if it had not been. Deployments are billed by clock_offset_s() (lifetime.ts). The
- * caller holds lockSteps, and has read the clock under it.
+ * Records a step, negative where the clock was set back, and moves the times of jobs and attempts that go on with it:
+ * they run and are billed for as long as if it had not been. Deployments are billed by clock_offset_s()
+ * (lifetime.ts). The caller holds lockSteps, and has read the clock under it.
  *
  * @param gapS the step was not noticed for so long at most.
  * @returns how many attempts were moved.
@@ -71,6 +115,13 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
   await execute(db, "insert into clock_steps (seen_at, by_s) values (clock_timestamp(), $1)", [
     byS,
   ]);
+  await execute(
+    db,
+    `update jobs set started_at = started_at + step.by
+     from (select make_interval(secs => $1::float8) as by) step
+     where status not in ('completed', 'failed') and ${isBefore("started_at")}`,
+    [byS, gapS],
+  );
   const moved = await execute(
     db,
     `update attempts set started_at = started_at + step.by, assigned_at = assigned_at + step.by,
@@ -88,17 +139,17 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
        and ${isBefore("j.cancel_requested_at")}`,
     [byS, gapS],
   );
-  if (byS < 0) await shortenWaits(db, byS);
-  return moved;
-}
-
-async function shortenWaits(db: Queryable, byS: number): Promise<void> {
-  for (const [table, column, condition] of WAITS) {
+  for (const [table, column, condition, afterForward] of WAITS) {
+    if (byS > 0 && afterForward === undefined) continue;
+    // Of a step forward, those from before it; of a step back, those that would be waited for too long.
+    const concerned =
+      byS > 0 ? "<= clock_timestamp() - make_interval(secs => $1)" : "> clock_timestamp()";
     await execute(
       db,
       `update ${table} set ${column} = ${column} + make_interval(secs => $1)
-       where ${column} > clock_timestamp() and ${condition}`,
+       where ${column} ${concerned} and ${condition}`,
       [byS],
     );
   }
+  return moved;
 }

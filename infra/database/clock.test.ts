@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { WAITS } from "./clock";
+
+/**
+ * Each time that SQL compares with the database's clock must stand its being set. A time within a template, as
+ * `${time} < now()`, is not found here.
+ */
+const FOLDER = join(checkoutRoot(), "infra", "database");
+const MIGRATIONS = join(FOLDER, "migrations");
+
+const KEPT = "what is kept for a time is removed by the clock's dates (docs/operating.md)";
+const PROMISED = "ends at a date that its owner was told";
+const MOVED = "recordStep moves it by a statement of its own";
+const DRAWN = "at worst a chart lacks some points, or shows them at other times";
+const BEGINS =
+  "a deployment's times follow each other; clock offsets say how long it lived (lifetime.ts)";
+
+/** Columns that are compared with the clock and are not in WAITS, by file: why that does no harm. */
+const HARMLESS: Record<string, string> = {
+  "artifact-deletion.ts: created_at": KEPT,
+  "artifact-deletion.ts: deleted_at": KEPT,
+  "billing-exports.ts: created_at": "the payment processor takes lines by their date",
+  "dataset-uploads.ts: created_at": KEPT,
+  "deployment-requests.ts: at": DRAWN,
+  "deployments.ts: active_at": BEGINS,
+  "deployments.ts: ended_at": BEGINS,
+  "deployments.ts: stop_requested_at": BEGINS,
+  "download-tickets.ts: expires_at": PROMISED,
+  "idempotency.ts: created_at": KEPT,
+  "job-metrics.ts: at": DRAWN,
+  "job-metrics.ts: started_at": MOVED,
+  "keys.ts: expires_at": PROMISED,
+  "keys.ts: last_used_at": "it is only shown",
+  "leftovers.ts: completed_at": KEPT,
+  "overdue-attempts.ts: assigned_at": MOVED,
+  "overdue-attempts.ts: cancel_by": MOVED,
+  "overdue-attempts.ts: deadline_at": MOVED,
+  "overdue-attempts.ts: started_at": MOVED,
+  "placements.ts: serving_at": "at worst an early end of a server does not delay the next one",
+  "sessions.ts: expires_at": PROMISED,
+  "stuck-writes.ts: tried_at": KEPT,
+  "tenant-events.ts: created_at": KEPT,
+  "worker-samples.ts: at": DRAWN,
+  "worker-samples.ts: last_heartbeat_at": DRAWN,
+};
+
+const CLOCK = String.raw`(?:now|clock_timestamp|statement_timestamp)\(\)`;
+/** What is added to the clock, or taken from it, before the two are compared. */
+const SPAN = String.raw`(?:\s*[+-]\s*(?:make_interval\([^()]*(?:\([^()]*\))?[^()]*\)|interval\s+'[^']*'|\$\{\w+(?:\([^}]*\))?\}))?`;
+const COLUMN = String.raw`(?:(?:min|max|coalesce)\()?(?:\w+\.)?([a-z_]+)`;
+const COMPARED = [
+  new RegExp(String.raw`${COLUMN}\)?\s*(?:<=|>=|<|>|-|between)\s*${CLOCK}`, "g"),
+  new RegExp(String.raw`${CLOCK}${SPAN}\s*(?:<=|>=|<|>|-)\s*${COLUMN}`, "g"),
+  new RegExp(String.raw`(?:greatest|least)\(${CLOCK}, ${COLUMN}`, "g"),
+];
+
+const read = (folder: string, file: string): string => readFileSync(join(folder, file), "utf8");
+
+/** What the first group of a pattern finds. */
+const findAll = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].flatMap(([, found]) => found ?? []);
+
+const SOURCES = readdirSync(FOLDER)
+  .filter((file) => file.endsWith(".ts") && !file.endsWith(".test.ts"))
+  .map((file) => ({ file, text: read(FOLDER, file) }));
+
+const TIMES = new Set(
+  readdirSync(MIGRATIONS).flatMap((file) =>
+    findAll(read(MIGRATIONS, file), /(\w+)\s+timestamptz\b/g),
+  ),
+);
+
+const comparedIn = (text: string): string[] =>
+  COMPARED.flatMap((pattern) => findAll(text, pattern)).filter((name) => TIMES.has(name));
+
+const isWait = (text: string, column: string): boolean =>
+  WAITS.some(
+    ([table, known]) => known === column && new RegExp(String.raw`\b${table}\b`).test(text),
+  );
+
+test("a time that is compared with the clock moves when that is set, or it is said why it need not", () => {
+  const found = SOURCES.flatMap(({ file, text }) =>
+    comparedIn(text)
+      .filter((column) => !isWait(text, column))
+      .map((column) => `${file}: ${column}`),
+  );
+  expect([...new Set(found)].sort()).toEqual(Object.keys(HARMLESS).sort());
+});
+
+test("what moves is compared with the clock", () => {
+  for (const [table, column] of WAITS) {
+    const users = SOURCES.filter(({ text }) => new RegExp(String.raw`\b${table}\b`).test(text));
+    const found = users.some(({ text }) => comparedIn(text).includes(column));
+    expect([table, column, found]).toEqual([table, column, true]);
+  }
+});
+
+test.each([
+  "where due_at <= now()",
+  "where o.due_at < now() - make_interval(secs => $1)",
+  "where now() - interval '2 hours' > d.due_at",
+  "extract(epoch from now() - min(due_at))",
+  "coalesce(b.due_at > clock_timestamp(), false)",
+  "where due_at < now() - ${RETRIED_AFTER}",
+])("%s is a comparison", (sql) => {
+  expect(comparedIn(sql)).toEqual(["due_at"]);
+});

@@ -1,0 +1,201 @@
+import { uptime } from "node:os";
+import type pg from "pg";
+import { ClockWatch } from "../../infra/clock-watch";
+import { all } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { useSettableClock } from "../support/settable-clock";
+
+/** Processes that compare the database's clock with their own monotonic time, without a server that does it, too. */
+const DAY_S = 86_400;
+
+let forge: Forge;
+let setClock: (byS: number) => Promise<void>;
+/** By how many seconds the clock is ahead. */
+let aheadS = 0;
+
+beforeAll(async () => {
+  forge = await startForge({}, { own: ["server"] });
+  setClock = await useSettableClock(forge);
+  await forge.own("server").kill();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function step(byS: number): Promise<void> {
+  aheadS += byS;
+  await setClock(aheadS);
+}
+
+/** A process, with a monotonic time that the test can set. */
+class Process {
+  private aheadS = 0;
+  readonly watch: ClockWatch;
+
+  constructor(pool: pg.Pool = forge.ctx.pool) {
+    this.watch = new ClockWatch(pool, forge.ctx.logger, () => (uptime() + this.aheadS) * 1000);
+  }
+
+  /** This much time passes for it. */
+  async lives(s: number): Promise<void> {
+    this.aheadS += s;
+    await this.watch.look();
+  }
+}
+
+async function start(count: number): Promise<Process[]> {
+  const processes = Array.from({ length: count }, () => new Process());
+  for (const { watch } of processes) await watch.look();
+  return processes;
+}
+
+/** What is recorded while this goes on, in whole seconds. */
+async function recordedBy(work: () => Promise<unknown>): Promise<number[]> {
+  const read = () =>
+    all<{ by_s: number }>(forge.ctx.pool, "select by_s from clock_steps order by step_id");
+  const { length } = await read();
+  await work();
+  return (await read()).slice(length).map(({ by_s: byS }) => Math.round(byS));
+}
+
+/** So much time passes, minute by minute, for the database and for these. */
+async function pass(minutes: number, processes: Process[]): Promise<void> {
+  for (let minute = 0; minute < minutes; minute++) {
+    await step(60);
+    for (const process of processes) await process.lives(60);
+  }
+}
+
+test("a step that many see is recorded once", async () => {
+  const processes = await start(3);
+  const lookAtOnce = () => Promise.all(processes.map(({ watch }) => watch.look()));
+  const recorded = await recordedBy(async () => {
+    for (const byS of [DAY_S, -DAY_S]) {
+      await step(byS);
+      await lookAtOnce();
+    }
+    await lookAtOnce();
+  });
+  expect(recorded).toEqual([DAY_S, -DAY_S]);
+});
+
+test.each([4, -4])("steps of %i s add up until they are seen", async (byS) => {
+  const processes = await start(2);
+  const recorded = await recordedBy(async () => {
+    for (let n = 0; n < 8; n++) {
+      await step(byS);
+      for (const { watch } of processes) await watch.look();
+    }
+  });
+  expect(recorded).toEqual(Array(4).fill(2 * byS));
+});
+
+test("a process whose own time stood still records no step where another one ran on", async () => {
+  const [runs, stands] = (await start(2)) as [Process, Process];
+  const { doubts } = stands.watch;
+  const recorded = await recordedBy(async () => {
+    await pass(60, [runs]);
+    await stands.watch.look();
+    await pass(1, [runs, stands]);
+  });
+  expect(recorded).toEqual([]);
+  // It could not tell how late it was.
+  expect(stands.watch.doubts).toBeGreaterThan(doubts);
+});
+
+test("pauses of a process that are too short to be a step don't add up to one where another one ran on", async () => {
+  const [runs, pauses] = (await start(2)) as [Process, Process];
+  const recorded = await recordedBy(async () => {
+    for (let n = 0; n < 5; n++) {
+      await step(4);
+      await runs.lives(4);
+      await pauses.watch.look();
+    }
+  });
+  expect(recorded).toEqual([]);
+});
+
+test("a process that began meanwhile can't say that there was no step, nor one that is gone", async () => {
+  const [gone, seeing] = (await start(2)) as [Process, Process];
+  await pass(2, [gone, seeing]);
+  const recorded = await recordedBy(async () => {
+    await step(3_600);
+    await start(1);
+    await seeing.watch.look();
+  });
+  expect(recorded).toEqual([3_600]);
+});
+
+test("what looked at a clock that was ahead, and ended, says nothing of steps to come", async () => {
+  const [gone] = (await start(1)) as [Process];
+  await pass(60, [gone]);
+  // All processes are down while the clock is set back.
+  await step(-1_800);
+  const [seeing] = (await start(1)) as [Process];
+  const recorded = await recordedBy(async () => {
+    await step(1_800);
+    await seeing.watch.look();
+  });
+  expect(recorded).toEqual([1_800]);
+});
+
+/** A pool whose first holder of the steps' lock freezes with it until it is told to go on. */
+function freezing(pool: pg.Pool) {
+  let goOn = (): void => undefined;
+  let freeze = (): void => undefined;
+  const thawed = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
+  const frozen = new Promise<void>((resolve) => {
+    freeze = resolve;
+  });
+  const freezingClient = (client: pg.PoolClient): pg.PoolClient => {
+    let isHolding = false;
+    const query = async (given: pg.QueryConfig | string): Promise<unknown> => {
+      if (isHolding) {
+        isHolding = false;
+        freeze();
+        await thawed;
+      }
+      const answer = await client.query(given);
+      isHolding = JSON.stringify(given).includes("pg_advisory_xact_lock");
+      return answer;
+    };
+    return new Proxy(client, {
+      get(target, key) {
+        if (key === "query") return query;
+        const value: unknown = Reflect.get(target, key);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+  };
+  const proxy = new Proxy(pool, {
+    get(target, key) {
+      if (key === "connect") return async () => freezingClient(await target.connect());
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+  return { pool: proxy, frozen, goOn };
+}
+
+test("a process that freezes while it records a step is ended, and another one records it", async () => {
+  const { pool, frozen, goOn } = freezing(forge.ctx.pool);
+  const [holder, other] = [new Process(pool), new Process()];
+  for (const { watch } of [holder, other]) await watch.look();
+  const recorded = await recordedBy(async () => {
+    await step(DAY_S);
+    const look = holder.watch.look().then(
+      () => "looked",
+      () => "ended",
+    );
+    await frozen;
+    await other.watch.look();
+    goOn();
+    expect(await look).toBe("ended");
+    // It goes on as if nothing had been.
+    await holder.watch.look();
+  });
+  expect(recorded).toEqual([DAY_S]);
+});
