@@ -1,7 +1,7 @@
 import { Decimal } from "decimal.js";
 import { z } from "zod";
 import { splitByDay } from "../core/billing/daily";
-import { monthBounds } from "../core/billing/month";
+import { accruedIn, monthBounds } from "../core/billing/month";
 import { portionsOf } from "../core/billing/record";
 import type { Context } from "../infra/context";
 import { listDeploymentMonths, readDayTotals } from "../infra/database/billing-days";
@@ -28,7 +28,7 @@ const dailySchema = z
           total_cost_usd: z.number(),
         }),
       )
-      .describe("each day of the month up to today"),
+      .describe("each day of the month up to today, and others that bear something"),
   })
   .meta({ id: "DailyBilling" });
 
@@ -72,17 +72,24 @@ async function readDays(
     add(day, type, new Decimal(usd));
   }
   for (const row of await listDeploymentMonths(db, userId, first)) {
+    const portions = portionsOf(row);
+    const { rate_card: card, lived_by_month: lived, written } = row;
+    const line = written.find(({ month }) => month === first)?.costUsd ?? 0;
+    const goesOn = row.state === "accruing";
+    const borne = goesOn ? accruedIn({ portions, card, lived, written }, first).plus(line) : line;
     const shares = splitByDay({
       month: first,
-      portions: portionsOf(row),
-      card: row.rate_card,
-      written: row.written,
+      portions,
+      card,
+      borne: new Decimal(borne),
       daysBefore: row.days_before,
       lived: row.lived,
     });
     for (const { day, usd } of shares) add(day, "deploy", usd);
   }
-  const days = daysOf(bounds).map((day) => ({ day, types: sums.get(day) ?? new Map() }));
+  // A wrong clock may have written a month that has not begun.
+  const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
+  const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
   const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));
   return {
     user_id: userId,

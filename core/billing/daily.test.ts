@@ -23,6 +23,7 @@ test("a month's days add up to what the month bears", () => {
           days += length;
           return { day: `day ${n}`, days };
         });
+        const borne = priceOf(days).minus(before === null ? 0 : priceOf(before));
         const month = {
           month: "2026-01-01",
           portions: PORTIONS,
@@ -30,13 +31,9 @@ test("a month's days add up to what the month bears", () => {
           daysBefore: before,
           lived,
         };
-        const shares = splitByDay({ ...month, written: null });
+        const shares = splitByDay({ ...month, borne });
         const sum = Decimal.sum(0, ...shares.map(({ usd }) => usd));
-        expect(sum.toFixed()).toBe(
-          priceOf(days)
-            .minus(before === null ? 0 : priceOf(before))
-            .toFixed(),
-        );
+        expect(sum.toFixed()).toBe(borne.toFixed());
         expect(shares.map(({ day }) => day)).toEqual(lived.map(({ day }) => day));
         for (const { usd } of shares) expect(usd.isNegative()).toBe(false);
       },
@@ -44,15 +41,33 @@ test("a month's days add up to what the month bears", () => {
   );
 });
 
-test("the last day has what is written and not in the others", () => {
+test("the last day has what the month bears and the others do not", () => {
   const lived = [1, 2, 3].map((days) => ({ day: `day ${days}`, days }));
   const shares = splitByDay({
     month: "2026-01-01",
     portions: PORTIONS,
     card: DEFAULT_RATE_CARD,
     daysBefore: null,
-    written: "0.200002",
+    borne: new Decimal("0.200002"),
     lived,
   });
   expect(shares.map(({ usd }) => usd.toFixed())).toEqual(["0.066667", "0.066666", "0.066669"]);
+});
+
+test("a month bears what it bears, whatever its days come to", () => {
+  const daysOf = (usd: number, lived: { day: string; days: number }[]) =>
+    splitByDay({
+      month: "2026-01-01",
+      portions: PORTIONS,
+      card: DEFAULT_RATE_CARD,
+      daysBefore: 10,
+      borne: new Decimal(usd),
+      lived,
+    }).map(({ day, usd }) => [day, usd.toNumber()]);
+  const lived = [11, 12, 13].map((days, n) => ({ day: `2026-01-0${n + 1}`, days }));
+  const days = lived.map(({ day }) => day);
+  expect(daysOf(0, lived)).toEqual(days.map((day) => [day, 0]));
+  expect(daysOf(0.1, lived).map(([, usd]) => usd)).toEqual([0.066666, 0.033334, 0]);
+  expect(daysOf(0.5, [])).toEqual([["2026-01-01", 0.5]]);
+  expect(daysOf(0, [])).toEqual([]);
 });

@@ -38,6 +38,13 @@ export function accruedIn({ portions, card, lived, written }: Accruing, month: s
   return new Decimal(shares.find((one) => one.month === month)?.costUsd ?? 0);
 }
 
+/** The same in all later months: where a wrong clock closed this one early, they bear what goes on. */
+export function accruedAfter({ portions, card, lived, written }: Accruing, month: string): Decimal {
+  const shares = splitByMonth("deploy", portions, card, lived, written);
+  const later = shares.filter((one) => one.month > month);
+  return Decimal.sum(0, ...later.map(({ costUsd }) => costUsd));
+}
+
 /** What it will add to a month from now on, if nobody stops it; nothing to one that is over. */
 export function stillToAccrue(
   { portions, card, lived }: Accruing,

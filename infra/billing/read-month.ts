@@ -1,6 +1,7 @@
 import { Decimal } from "decimal.js";
 import {
   type Accruing,
+  accruedAfter,
   accruedIn,
   type MonthBounds,
   projectJobs,
@@ -28,6 +29,8 @@ export interface Month {
   accruingUsd: Decimal;
   /** Live deployments, and what each has come to in this month beyond what is written. */
   accruing: AccruingShare[];
+  /** What they have come to in later months: where a wrong clock closed this one early. */
+  accruingLaterUsd: Decimal;
   /** What live deployments add until the month's end. */
   toAccrueUsd: Decimal;
   gbMonths: number;
@@ -66,6 +69,10 @@ export async function readMonth(
     isNew: !row.written.some(({ month }) => month === first),
   }));
   const accruingUsd = Decimal.sum(0, ...accruing.map(({ usd }) => usd));
+  const accruingLaterUsd = Decimal.sum(
+    0,
+    ...live.map((row) => accruedAfter(asAccruing(row), first)),
+  );
   const toAccrueUsd = Decimal.sum(0, ...live.map((row) => stillToAccrue(asAccruing(row), bounds)));
   const { gbMonths, storageUsd, storageCard } = stored;
   return {
@@ -73,6 +80,7 @@ export async function readMonth(
     recordsUsd,
     accruingUsd,
     accruing,
+    accruingLaterUsd,
     toAccrueUsd,
     gbMonths,
     storageUsd,

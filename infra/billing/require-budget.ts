@@ -21,7 +21,7 @@ async function readSpending(db: Queryable, userId: string, card: RateCard): Prom
   const expected = await sumExpected(db, userId);
   const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
   return {
-    spent: month.totalUsd,
+    spent: month.totalUsd.plus(month.accruingLaterUsd),
     committed: month.toAccrueUsd.plus(expected),
   };
 }

@@ -1,5 +1,6 @@
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { BillingRow } from "./billing-records";
-import { BEGAN, livedAt } from "./lifetime";
+import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
 import { all, execute, type Queryable } from "./pool";
 
 /** What jobs of a type came to on a day. */
@@ -25,17 +26,22 @@ export async function readDayTotals(
 }
 
 export interface DeploymentMonthRow
-  extends Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card"> {
-  written: string | null;
+  extends Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card" | "state"> {
   days_before: number | null;
   lived: { day: string; days: number }[];
+  /** Of all its months. */
+  lived_by_month: LivedUntil[];
+  written: MonthShare[];
 }
 
 const SPAN = `with span as (
   select $2::timestamp at time zone 'UTC' as start,
          ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
 
-/** A tenant's deployments that lived in a month, with how long they had lived when each of its days ended. */
+/**
+ * A tenant's deployments of whose bill a month bears a part, or may bear it, with how long they had lived when each of
+ * its days ended: those that have a line in it, and live ones.
+ */
 export async function listDeploymentMonths(
   db: Queryable,
   userId: string,
@@ -44,19 +50,19 @@ export async function listDeploymentMonths(
   return await all<DeploymentMonthRow & Record<string, unknown>>(
     db,
     `${SPAN}
-     select b.metrics, b.gpu_tokens, b.attempts, b.rate_card, l.cost_usd::text as written,
+     select b.metrics, b.gpu_tokens, b.attempts, b.rate_card, b.state,
             case when life.began < s.start then ${livedAt("s.start")} end as days_before,
             (select coalesce(jsonb_agg(jsonb_build_object('day', to_char(m, 'YYYY-MM-DD'), 'days',
                       ${livedAt("(m + interval '1 day') at time zone 'UTC'")}) order by m), '[]')
              from generate_series(
                date_trunc('day', greatest(life.began, s.start) at time zone 'UTC'),
                least(coalesce(d.stop_requested_at, now()), s.until - interval '1 microsecond')
-                 at time zone 'UTC', interval '1 day') m) as lived
+                 at time zone 'UTC', interval '1 day') m) as lived,
+            ${LIVED_BY_MONTH} as lived_by_month, ${WRITTEN_SHARES} as written
      from span s cross join deployments d join billing_records b using (job_id)
      cross join lateral (select ${BEGAN} as began) life
-     left join billing_lines l on l.job_id = d.job_id and l.month = $2::date
-     where d.user_id = $1 and (l.cost_usd is not null or life.began < s.until
-       and coalesce(d.stop_requested_at, now()) >= s.start)`,
+     where d.user_id = $1 and (b.state = 'accruing' or exists (
+       select from billing_lines l where l.job_id = d.job_id and l.month = $2::date))`,
     [userId, month],
   );
 }

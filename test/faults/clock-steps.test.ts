@@ -1,8 +1,8 @@
 import { waitFor } from "../../dev/stack/wait";
 import { closeMonths } from "../../infra/billing/close-months";
-import { ClockWatch } from "../../infra/clock-watch";
 import { all, execute, maybeOne } from "../../infra/database/pool";
-import { readRecord, recomputeCheck } from "../support/billing";
+import { readRecord, readSummary, recomputeCheck } from "../support/billing";
+import { readBudget, setCap } from "../support/budgets";
 import { type Deployment, deploy, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -13,6 +13,8 @@ import { useSettableClock } from "../support/settable-clock";
 const DAY_S = 86_400;
 /** Of a deployment's bill, in seconds: how long the test takes to see that it serves. */
 const TOLERANCE_S = 1.5;
+/** Steps that add up to less are not recorded yet. */
+const UNSEEN_S = 5;
 
 let forge: Forge;
 let server: ServingWorker;
@@ -20,7 +22,8 @@ let setClock: (byS: number) => Promise<void>;
 let workers = 0;
 
 beforeAll(async () => {
-  forge = await startForge({}, { own: ["server"] });
+  const graces = { FORGE_DEPLOYMENT_MISSING_S: "600", FORGE_DEPLOYMENT_UNHEALTHY_S: "600" };
+  forge = await startForge(graces, { own: ["server"] });
   setClock = await useSettableClock(forge);
   const serving = await forge.worker("serves");
   await serving.register(undefined, { job_types: ["deploy"] });
@@ -106,6 +109,14 @@ describe("a deployment is billed for the time that it lived though the clock", (
     expectTrue(await lifetime(passing));
   }, 120_000);
 
+  test("was set eight times by 4 s", async () => {
+    const creeping = async (): Promise<void> => {
+      for (let n = 1; n <= 8; n++) await setAndLook(4 * n);
+    };
+    const { s, billed } = await lifetime(creeping);
+    expect(Math.abs(s - billed)).toBeLessThan(UNSEEN_S + TOLERANCE_S);
+  }, 120_000);
+
   test("was set a day forward", async () => {
     expectTrue(await lifetime(() => setAndLook(DAY_S)));
   });
@@ -136,48 +147,83 @@ test("a clock that is set forward, back and forward again ends nobody's job", as
     expect((await untilEnded(forge.user, jobId)).status).toBe("completed");
     worker.silence();
   }
-  const attempts = await all<{ hours: number }>(
+  const attempts = await all<{ hours: number; job_hours: number }>(
     forge.ctx.pool,
-    `select extract(epoch from ended_at - started_at)::float8 / 3600 as hours from attempts
-     where job_id = any($1)`,
+    `select extract(epoch from a.ended_at - a.started_at)::float8 / 3600 as hours,
+            extract(epoch from j.completed_at - j.started_at)::float8 / 3600 as job_hours
+     from attempts a join jobs j using (job_id) where job_id = any($1)`,
     [jobs.map(({ jobId }) => jobId)],
   );
   expect(attempts).toHaveLength(jobs.length);
-  for (const { hours } of attempts) expect(hours).toBeLessThan(0.05);
+  for (const { hours, job_hours: jobHours } of attempts) {
+    expect(hours).toBeLessThan(0.05);
+    expect(Math.abs(jobHours - hours)).toBeLessThan(0.05);
+  }
   await forge.settle();
 }, 180_000);
 
-test("a step of the clock that many see is recorded once", async () => {
-  const { pool, logger } = forge.ctx;
-  const watches = Array.from({ length: 3 }, () => new ClockWatch(pool, logger));
-  const look = () => Promise.all(watches.map((watch) => watch.look()));
-  const steps = async (): Promise<number[]> =>
-    (await all<{ by_s: number }>(pool, "select by_s from clock_steps order by step_id")).map(
-      ({ by_s: byS }) => Math.round(byS),
-    );
-  await look();
-  const before = await steps();
-  for (const byS of [DAY_S, 0]) {
-    await setClock(byS);
-    await look();
+test("a model's server that is missing, or serves badly, keeps its grace when the clock is set forward", async () => {
+  const [missing, sick] = [await deploy(forge.user), await deploy(forge.user)];
+  server.hidden.add(missing.deployment_id);
+  server.unhealthy.add(sick.deployment_id);
+  const since = `select extract(epoch from now() - coalesce(missing_since, unhealthy_since))::float8 as s
+    from placements where state = 'serving' and coalesce(missing_since, unhealthy_since) is not null`;
+  const noticed = () => all<{ s: number }>(forge.ctx.pool, since);
+  await waitFor("both to be noticed", async () => (await noticed()).length === 2);
+  await setAndLook(DAY_S);
+  const ages = await noticed();
+  expect(ages).toHaveLength(2);
+  for (const { s } of ages) expect(Math.abs(s)).toBeLessThan(60);
+  server.hidden.clear();
+  server.unhealthy.clear();
+  for (const one of [missing, sick]) {
+    const { placements } = await stop(forge.user, one.deployment_id);
+    expect(placements).toMatchObject([{ placement: 1, outcome: "stopped" }]);
   }
-  await look();
-  expect((await steps()).slice(before.length)).toEqual([DAY_S, -DAY_S]);
-});
+  await forge.settle();
+}, 120_000);
 
-test("months add up to a bill though the clock closed one early", async () => {
+/** Of some months before and after this one. */
+const periods = (from: number, to: number): string[] => {
+  const now = new Date();
+  return Array.from({ length: to - from + 1 }, (_, n) =>
+    new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + from + n))
+      .toISOString()
+      .slice(0, 7),
+  );
+};
+
+async function expectDaysToAddUp(): Promise<void> {
+  for (const period of periods(-4, 4)) {
+    const path = `/api/billing/daily?period=${period}`;
+    const daily = await forge.user.get<{ total_cost_usd: number }>(path);
+    const { total_cost_usd: total } = await readSummary(forge.user, period);
+    expect([period, daily.total_cost_usd]).toEqual([period, expect.closeTo(total, 4)]);
+  }
+}
+
+test("months add up to a bill, days to months, and a budget counts all, though the clock closed some early", async () => {
   const one = await deploy(forge.user);
   const old = await deploy(forge.user);
-  // As if it had begun five weeks ago.
-  const earlier = "update deployments set active_at = active_at - interval '35 days'";
+  // As if it had begun in the month before the last one, and by the wrong clock in the last one.
+  const earlier = "update deployments set active_at = active_at - interval '75 days'";
   await execute(forge.ctx.pool, `${earlier} where deployment_id = $1`, [old.deployment_id]);
   await looked();
   await setAndLook(40 * DAY_S);
   expect(await closeMonths(forge.ctx)).toBeGreaterThan(0);
   await setAndLook(0);
   await looked();
+  await expectDaysToAddUp();
+  // What goes on is borne by a month that has not begun, and counts in the budget of this one.
+  const later = await Promise.all(periods(1, 4).map((period) => readSummary(forge.user, period)));
+  const laterUsd = later.reduce((sum, { accruing_usd: usd }) => sum + usd, 0);
+  expect(laterUsd).toBeGreaterThan(0);
+  await setCap(forge.user, 100);
+  const { total_cost_usd: nowUsd } = await readSummary(forge.user);
+  expect((await readBudget(forge.user)).spent_usd).toBeCloseTo(nowUsd + laterUsd, 3);
   for (const each of [one, old]) await stop(forge.user, each.deployment_id);
   expect(await billedS(one)).toBeLessThan(60);
-  expect(Math.abs((await billedS(old)) - 35 * DAY_S)).toBeLessThan(60);
+  expect(Math.abs((await billedS(old)) - 75 * DAY_S)).toBeLessThan(60);
   expect((await recomputeCheck(forge)).stdout).not.toContain("its months bear");
+  await expectDaysToAddUp();
 }, 120_000);
