@@ -25,7 +25,7 @@ const BATCH = 100;
  * @returns how much was written; another look may find more.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
-  const { pool, logger } = ctx;
+  const { pool, logger, clockWatch } = ctx;
   let written = 0;
   const each = async <T>(items: T[], write: (item: T) => Promise<boolean>): Promise<void> => {
     for (const item of items) {
@@ -37,6 +37,8 @@ export async function closeMonths(ctx: Context): Promise<number> {
     }
   };
   const deployments = await listUnwrittenDeployments(pool, BATCH);
+  // A step of the clock that is not noticed yet would be billed.
+  if (deployments.length > 0) await clockWatch.look();
   await each(
     deployments.map((deploymentId) => ({ deploymentId })),
     ({ deploymentId }) => writeShares(ctx, deploymentId),
@@ -50,9 +52,7 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-async function writeShares({ pool, clockWatch }: Context, deploymentId: string): Promise<boolean> {
-  // A step that is not noticed yet would be billed.
-  await clockWatch.look();
+async function writeShares({ pool }: Context, deploymentId: string): Promise<boolean> {
   return await transaction(pool, async (db) => {
     // Its stop writes the rest, and must not at the same time.
     await lockDeployment(db, deploymentId);
