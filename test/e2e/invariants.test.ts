@@ -1,7 +1,8 @@
 import { buffer } from "node:stream/consumers";
 import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts";
+import { IMPOSSIBLE_DEPLOYMENTS } from "../../dev/deployment-invariants";
 import { checkInvariants } from "../../dev/invariants";
-import { execute } from "../../infra/database/pool";
+import { all, execute } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -79,6 +80,33 @@ test.each([
   } finally {
     await store.put(key, right);
   }
+});
+
+class Undone extends Error {}
+
+/** The clock went from 11:00 back to 10:00, once. */
+test.each([
+  ["before that", ["08:00", "09:30"], ["09:00", "09:40"], 1],
+  ["in the hour that it told twice", ["09:50", "10:50"], ["10:10", "10:30"], 0],
+  ["in that hour and before", ["09:30", "10:50"], ["09:40", "10:30"], 1],
+])("servers of a model on one worker at one time, %s", async (_when, one, other, found) => {
+  const name = "D5 placements of one deployment at one time on one worker";
+  const at = (times: string[]): string[] => times.map((time) => `2026-01-05T${time}:00Z`);
+  const planting = transaction(forge.ctx.pool, async (db) => {
+    await execute(db, "set local session_replication_role = replica");
+    await execute(
+      db,
+      `insert into placements (deployment_id, placement, job_id, worker_id, state, outcome, serving_at, ended_at)
+       select 'd', n, 'd' || n, 'w', 'ended', 'stopped', began, ended
+       from unnest($1::timestamptz[], $2::timestamptz[]) with ordinality s (began, ended, n)`,
+      [at([one[0], other[0]] as string[]), at([one[1], other[1]] as string[])],
+    );
+    const step = "insert into clock_steps (seen_at, by_s) values ($1, -3600)";
+    await execute(db, step, [at(["10:00"])[0]]);
+    expect(await all(db, IMPOSSIBLE_DEPLOYMENTS[name] ?? "")).toHaveLength(found);
+    throw new Undone();
+  });
+  await expect(planting).rejects.toThrow(Undone);
 });
 
 function billKey(): string {
