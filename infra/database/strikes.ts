@@ -27,6 +27,7 @@ export async function strikeWorker(
     db,
     `update workers w set strikes = w.strikes + 1, strikes_since = coalesce(w.strikes_since, now()),
             struck_by = array_append(w.struck_by, j.user_id),
+            struck_jobs = array_append(w.struck_jobs, j.job_id),
             error_code = case when ${isOut} then 'failing' else w.error_code end,
             status_reason = case when ${isOut} then (w.strikes + 1) || ' attempts in a row failed or '
               || 'were lost here while other workers succeeded' else w.status_reason end,
@@ -38,24 +39,28 @@ export async function strikeWorker(
 }
 
 /**
- * Of the other workers on which this job failed; one that was benched for it is well again. Those that
- * somebody else changes right now keep theirs. On how many it failed.
+ * On how many other workers this job failed. Where that is one, what counted there is taken back; if it was benched
+ * for it, it is well again. One that somebody else changes right now keeps its strikes.
  */
 async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): Promise<number> {
   const row = await maybeOne<{ others: number }>(
     db,
     `with failed as (
-       select worker_id, count(*)::int as times from attempts
-       where job_id = $2 and worker_id <> $1 and outcome = any('{failed,worker_lost,timeout}')
-       group by worker_id),
+       select distinct worker_id from attempts
+       where job_id = $2 and worker_id <> $1 and outcome = any('{failed,worker_lost,timeout}')),
      blameless as (
-       select worker_id, greatest(0, w.strikes - times) as left_over from workers w join failed using (worker_id)
-       where (select count(*) from failed) = 1 and w.strikes > 0
+       select worker_id,
+              greatest(0, w.strikes - cardinality(array_positions(w.struck_jobs, $2))) as left_over,
+              (select coalesce(array_agg(s.by order by s.n), '{}')
+               from unnest(w.struck_by, w.struck_jobs) with ordinality s (by, job, n)
+               where s.job is distinct from $2) as left_by
+       from workers w join failed using (worker_id)
+       where (select count(*) from failed) = 1 and $2 = any(w.struck_jobs)
        for no key update of w skip locked),
      taken_back as (
-       update workers w set strikes = left_over,
+       update workers w set strikes = left_over, struck_jobs = array_remove(w.struck_jobs, $2),
               strikes_since = case when left_over > 0 then strikes_since end,
-              struck_by = case when left_over > 0 then struck_by else '{}' end,
+              struck_by = case when left_over > 0 then left_by else '{}' end,
               status = case when ${IS_BENCHED} then 'idle' else w.status end,
               status_reason = case when ${IS_BENCHED} then null else w.status_reason end,
               error_code = case when ${IS_BENCHED} then null else w.error_code end
