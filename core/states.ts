@@ -34,7 +34,10 @@ export type WorkerErrorCode = (typeof WORKER_ERROR_CODES)[number];
 export const OUTCOMES = ["completed", "failed", "worker_lost", "timeout", "cancelled"] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** Why a job ended `failed` (contract.md, Jobs). */
+/**
+ * Why a job ended `failed`. Of a worker whose bootstrap failed the jobs wait for another one: so no job ends by
+ * `bootstrap_failed`, which clients know as a code all the same.
+ */
 export const ERROR_CODES = [
   "job_error",
   "worker_lost",

@@ -105,6 +105,11 @@ describe("the story of one machine", () => {
   let jobId: string;
 
   test("its key is not authorized: step connect, which says so", async () => {
+    const { user } = machine.forge;
+    const { job_id: waiting } = await user.submit("audit", {
+      dataset_uri: "s3://bucket/data.parquet",
+      resources: { tags: ["ssh", "eu"] },
+    });
     expect(await machine.register()).toMatchObject({
       status: 201,
       body: { worker_id: machine.id, status: "bootstrapping", message: expect.any(String) },
@@ -114,6 +119,10 @@ describe("the story of one machine", () => {
     expect(failed.status_reason).toMatch(/can't log in with this key/);
     const handle = machine.forge.ctx.temporal.workflow.getHandle(bootstrapWorkflowId(machine.id));
     expect(await inspectHistory("bootstrap-failed", handle)).not.toContain("can't log in");
+    // What waits for it does not end by that: another machine may come.
+    expect(await untilStatus(user, waiting, ["pending"])).toMatchObject({ error_code: null });
+    await user.post(`/api/jobs/${waiting}/cancel`, {});
+    expect(await untilEnded(user, waiting)).toMatchObject({ error_code: "cancelled" });
   });
 
   test("set up again it becomes idle, and runs the job that waited for it", async () => {
