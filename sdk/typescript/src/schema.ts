@@ -951,7 +951,7 @@ export interface DailyBilling {
   period: string;
   /** as in the month's summary */
   total_cost_usd: number;
-  /** each day of the month up to today */
+  /** each day of the month up to today, and others that bear something */
   days: Array<{
     /** YYYY-MM-DD, UTC */
     day: string;
