@@ -11,6 +11,8 @@ import styles from "./requests.module.css";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
+/** Until the first one, which someone waits for. */
+const FIRST_POLL_MS = 2_000;
 
 /** What the deployment was asked over the last day, and how it answered. */
 export function Requests({ deploymentId, isLive }: { deploymentId: string; isLive: boolean }) {
@@ -19,7 +21,10 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
     queryKey: ["deployments", "stats", deploymentId],
     queryFn: ({ signal }) =>
       forge.deployments.stats(deploymentId, { bucket_s: BUCKET_S }, { signal }),
-    refetchInterval: isLive ? POLL_MS : false,
+    refetchInterval: ({ state }) => {
+      if (!isLive) return false;
+      return state.data?.total.requests === 0 ? FIRST_POLL_MS : POLL_MS;
+    },
     meta: { live: false },
   });
   if (!data) {
@@ -34,7 +39,7 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
     );
   }
   if (data.total.requests === 0) {
-    return <Empty title="Nothing was asked of it in the last 24 h, or in the last seconds only." />;
+    return <Empty title="Nothing was asked of it in the last 24 h." />;
   }
   return (
     <div className={styles.parts}>
@@ -78,9 +83,15 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/** Buckets without requests are zeros, from the first one with some. */
-function countsOf({ buckets }: DeploymentStats): Series[] {
-  const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
+/**
+ * Buckets without requests are zeros, from the first one with some. The one under way is left out: the curve would
+ * seem to fall.
+ */
+function countsOf({ buckets, until }: DeploymentStats): Series[] {
+  const isOver = ({ at }: Bucket): boolean => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until);
+  const over = buckets.filter(isOver);
+  const shown = over.length > 0 ? over : buckets;
+  const known = new Map(shown.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];
   const [first = 0, last = 0] = [times[0], times.at(-1)];
   const steps = Array.from(
