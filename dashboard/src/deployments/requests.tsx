@@ -41,10 +41,11 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
   if (data.total.requests === 0) {
     return <Empty title="Nothing was asked of it in the last 24 h." />;
   }
+  const shown = endedOf(data);
   return (
     <div className={styles.parts}>
       <Totals total={data.total} />
-      <Curves series={[...countsOf(data), ...latenciesOf(data)]} formatX={timeOfDay} />
+      <Curves series={[...countsOf(shown), ...latenciesOf(shown)]} formatX={timeOfDay} />
       <p className={styles.quiet}>
         Sums and quantiles of 10 min each, over the last 24 h. A request ends with its answer.
         Tokens are what answers say.
@@ -83,15 +84,15 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
-/**
- * Buckets without requests are zeros, from the first one with some. The one under way is left out: the curve would
- * seem to fall.
- */
-function countsOf({ buckets, until }: DeploymentStats): Series[] {
-  const isOver = ({ at }: Bucket): boolean => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until);
-  const over = buckets.filter(isOver);
-  const shown = over.length > 0 ? over : buckets;
-  const known = new Map(shown.map((bucket) => [Date.parse(bucket.at), bucket]));
+/** Without the bucket under way, for which the curves would seem to fall; unless it is the only one. */
+function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
+  const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
+  return ended.length > 0 ? ended : buckets;
+}
+
+/** Buckets without requests are zeros, from the first one with some. */
+function countsOf(buckets: readonly Bucket[]): Series[] {
+  const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];
   const [first = 0, last = 0] = [times[0], times.at(-1)];
   const steps = Array.from(
@@ -114,7 +115,7 @@ function countsOf({ buckets, until }: DeploymentStats): Series[] {
   ];
 }
 
-const latenciesOf = ({ buckets }: DeploymentStats): Series[] =>
+const latenciesOf = (buckets: readonly Bucket[]): Series[] =>
   (["Median latency", "p99 latency"] as const).map((name, at) => ({
     name,
     points: pointsOf(buckets, (each) => (at === 0 ? each.latency_p50_s : each.latency_p99_s)),

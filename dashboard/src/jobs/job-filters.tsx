@@ -42,7 +42,7 @@ export function JobFilters({ search, onChange }: Props) {
         show={(type) => type}
       />
       <label className={styles.day}>
-        From
+        <span>From</span>
         <Input
           type="date"
           value={search.from ?? ""}
@@ -50,7 +50,7 @@ export function JobFilters({ search, onChange }: Props) {
         />
       </label>
       <label className={styles.day}>
-        to
+        <span>to</span>
         <Input
           type="date"
           value={search.to ?? ""}
