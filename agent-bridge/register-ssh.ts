@@ -2,6 +2,7 @@ import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../core/bootstrap";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { HOST_NAME } from "../core/host-name";
+import { label } from "../core/label";
 import { gpuMemoryGb, gpuTokens } from "../core/requirements";
 import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
 import { redact } from "../infra/bootstrap/redact";
@@ -38,13 +39,13 @@ export const sshRegistration = z.object({
       "the host must show this key; without it the first one it shows is trusted, and kept",
     ),
   gpu_count: z.int().min(0).max(1024),
-  gpu_type: z.string().min(1).max(256),
+  gpu_type: label(256),
   provider: z.string().max(256).optional(),
   metadata: z
     .looseObject({ instance_id: z.string().optional(), region: z.string().optional() })
     .optional(),
   worker_id: workerIdField.optional(),
-  tags: tagsField,
+  tags: z.array(label(128)).max(64).default([]),
   plan: z.boolean().default(false).describe("true: only say what would be done"),
 });
 

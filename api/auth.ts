@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { InvalidRequest, NotFound } from "../core/errors";
 import { HOST_NAME } from "../core/host-name";
+import { label } from "../core/label";
 import { SCOPES } from "../infra/api-keys";
 import type { Context } from "../infra/context";
 import { recordAudit } from "../infra/database/audit";
@@ -18,7 +19,7 @@ import { tenantOf, tenantQuery } from "./tenant-filter";
 import { givenTime } from "./timestamp";
 
 const newKeyBody = z.strictObject({
-  name: z.string().regex(/\S/, "must not be empty").max(128).default("default"),
+  name: label(128).default("default"),
   scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
   expires_at: givenTime
     .nullish()

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import { z } from "zod";
 import { artifactPrefix, MANIFEST_FILE, storeUri } from "../core/artifacts";
 import { type ForgeError, InvalidRequest } from "../core/errors";
+import { label } from "../core/label";
 import { buildUploadManifest } from "../core/manifest";
 import type { Context } from "../infra/context";
 import { readClock } from "../infra/database/clock";
@@ -44,7 +45,7 @@ export function datasetRoutes(ctx: Context): Route[] {
       description:
         "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
         "columns that were counted, and a row that is wrong is refused by its number.",
-      query: z.strictObject({ name: z.string().min(1).max(256).optional() }),
+      query: z.strictObject({ name: label(256).optional() }),
       headers: {
         "X-Checksum-Sha256": z
           .string()

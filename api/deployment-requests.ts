@@ -65,6 +65,11 @@ export class DeploymentRequests implements Part {
     };
   }
 
+  /** Writes what this process has counted of a deployment, so that who reads its counts sees their own request. */
+  async writeCountsOf(deploymentId: string): Promise<void> {
+    if (this.counted.has(deploymentId)) await this.write();
+  }
+
   private add(deploymentId: string, ms: number, isError: boolean, usage?: UsageReader): void {
     const counts = this.counted.get(deploymentId) ?? noRequests(deploymentId);
     this.counted.set(deploymentId, counts);

@@ -3,6 +3,7 @@ import { addCounts, emptyCounts, quantile } from "../core/latency";
 import type { Context } from "../infra/context";
 import { listRequests, type RequestMinute } from "../infra/database/deployment-requests";
 import { type Route, route } from "../infra/http/route";
+import type { DeploymentRequests } from "./deployment-requests";
 import { requireDeployment } from "./deployments";
 import { tenantFilter, tenantQuery } from "./tenant-filter";
 import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "./time-span";
@@ -31,7 +32,7 @@ const statsSchema = z
   })
   .meta({ id: "DeploymentStats" });
 
-export function deploymentStatsRoute(ctx: Context): Route {
+export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests): Route {
   return route({
     method: "GET",
     paths: ["/api/deployments/:deployment_id/stats"],
@@ -40,7 +41,7 @@ export function deploymentStatsRoute(ctx: Context): Route {
     tag: "Deployments",
     summary: "Show what a deployment was asked over the last day",
     description:
-      "Requests through its stable address, by the minute; the newest appear after some seconds. Kept for 24 hours. " +
+      "Requests through its stable address, by the minute; the newest that another server process passed on appear after some seconds. Kept for 24 hours. " +
       "Tokens are read from the `usage` of OpenAI's protocol; of a stream only where the request asks for it " +
       '(`"stream_options": {"include_usage": true}`).',
     query: z.strictObject({ ...timeSpanQuery, ...tenantQuery }),
@@ -53,6 +54,7 @@ export function deploymentStatsRoute(ctx: Context): Route {
         params,
         viewer,
       );
+      await requests.writeCountsOf(id);
       const span = await readTimeSpan(ctx.pool, query);
       const minutes = await listRequests(ctx.pool, id, span);
       return {

@@ -80,7 +80,7 @@ export function createApi(ctx: Context): Api {
       ...storageRoutes(ctx),
       ...datasetRoutes(ctx),
       ...deploymentRoutes(ctx),
-      deploymentStatsRoute(ctx),
+      deploymentStatsRoute(ctx, requests),
       ...deploymentProxyRoutes(ctx, requests),
       billingSummaryRoute(ctx),
       billingDailyRoute(ctx),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { Conflict } from "../core/errors";
+import { label } from "../core/label";
 import type { Context } from "../infra/context";
 import { createKey } from "../infra/database/keys";
 import { createUser, listUsers } from "../infra/database/users";
@@ -15,7 +16,7 @@ import { presentUser, userFields, userSchema } from "./present-user";
 const USER_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 const newUserBody = z.strictObject({
-  name: z.string().regex(/\S/, "must not be empty").max(256),
+  name: label(256),
   user_id: z.string().regex(USER_ID, "letters, digits, . _ -; at most 64").optional(),
 });
 

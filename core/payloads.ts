@@ -4,9 +4,11 @@ import { DATASET_URI } from "./dataset-uri";
 import { MAX_REPLICAS } from "./deployment-workflow";
 import { InvalidRequest } from "./errors";
 import type { JobType } from "./job-types";
+import { label } from "./label";
 
 /** Text with something in it; kept as it came. */
-const name = z.string().regex(/\S/, "must not be empty").max(1024);
+const text = z.string().regex(/\S/, "must not be empty").max(1024);
+const name = label(1024);
 const uri = z
   .string()
   .min(1)
@@ -24,7 +26,7 @@ const maxReplicas = replicas.describe("servers at most, while idle workers fit; 
 
 const datasetId = name.describe("a dataset of yours, by its id");
 const dataset = { dataset_id: datasetId.optional(), dataset_uri: uri.optional() };
-const domain = name.describe("what the rows are about, e.g. law");
+const domain = text.describe("what the rows are about, e.g. law");
 const teacher = name.describe("the model that writes the answers");
 const student = name.describe("the model that is to learn from the answers");
 const baseModel = name.describe("the model that is trained, e.g. llama-3-8b");
@@ -33,12 +35,12 @@ const benchmark = name.describe(
   "what the checkpoint is scored by: a benchmark's name, or the id of a dataset",
 );
 const size = z.int().min(1).max(100_000_000).describe("how many rows to write");
-const style = name.describe("how the rows are written, e.g. concise");
+const style = text.describe("how the rows are written, e.g. concise");
 
 /** The payload of each job type by the field names of spec.md 2.2's table. */
 const PAYLOAD_FIELDS = {
   generate: {
-    task: name.describe("what is asked of the teacher, e.g. question answering"),
+    task: text.describe("what is asked of the teacher, e.g. question answering"),
     size,
     teacher,
     domain: domain.optional(),
@@ -110,18 +112,9 @@ const DOCUMENTED_FORMS: Record<JobType, z.ZodRawShape[]> = {
 const resourcesSchema = z
   .strictObject({
     gpu: z.int().min(0).max(1024).optional().describe("how many; 0: none"),
-    gpu_type: z
-      .string()
-      .regex(/[A-Za-z0-9]/, "must not be empty")
-      .max(128)
-      .optional()
-      .describe("a word of the GPU's name, e.g. A100"),
+    gpu_type: label(128, "alphanumeric").optional().describe("a word of the GPU's name, e.g. A100"),
     memory_gb: z.int().min(0).max(1_000_000).optional().describe("of one GPU"),
-    tags: z
-      .array(z.string().regex(/\S/, "must not be empty").max(128))
-      .max(32)
-      .optional()
-      .describe("tags that the worker must carry"),
+    tags: z.array(label(128)).max(32).optional().describe("tags that the worker must carry"),
   })
   .meta({ id: "Resources" });
 export type Resources = z.infer<typeof resourcesSchema>;
@@ -130,11 +123,7 @@ export type Resources = z.infer<typeof resourcesSchema>;
 export const OPTION_FIELDS = {
   resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
   priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
-  tags: z
-    .array(z.string().regex(/\S/, "must not be empty").max(128))
-    .max(32)
-    .default([])
-    .describe("labels to find the job by"),
+  tags: z.array(label(128)).max(32).default([]).describe("labels to find the job by"),
   params: z
     .record(z.string(), z.unknown())
     .default({})

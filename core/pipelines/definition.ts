@@ -2,6 +2,7 @@ import { z } from "zod";
 import { checkDatasetUri } from "../dataset-uri";
 import { InvalidRequest } from "../errors";
 import { JOB_TYPES, type JobType } from "../job-types";
+import { label } from "../label";
 import { type PayloadDefaults, parseSubmission, type Submission } from "../payloads";
 import { checkCondition } from "./gate";
 import { inOrder, requireStep } from "./graph";
@@ -27,7 +28,7 @@ const MAX_TAGS = 32;
 
 /** What both forms of a pipeline may carry (contract.md, Pipelines). */
 const COMMON = {
-  name: z.string().regex(/\S/, "must not be empty").max(256).optional(),
+  name: label(256).optional(),
   gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("what must hold to go on"),
   approvals: z
     .array(stepName)
@@ -44,7 +45,7 @@ const COMMON = {
     .boolean()
     .default(false)
     .describe("take an earlier artifact where a step would make the same from the same"),
-  tags: z.array(z.string().regex(/\S/, "must not be empty").max(128)).max(MAX_TAGS).default([]),
+  tags: z.array(label(128)).max(MAX_TAGS).default([]),
 };
 
 const anyBody = z.record(z.string(), z.unknown());

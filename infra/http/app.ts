@@ -22,7 +22,7 @@ import type { Principal } from "./principal";
 import { lazyChild } from "./request-log";
 import type { Route } from "./route";
 import { addRoutes, noRoute, routeOf } from "./routing";
-import { addSite, type Site } from "./site";
+import { addSite, isForSite, type Site, sendUndecodable } from "./site";
 import { limitSlowBodies } from "./slow-bodies";
 
 declare module "fastify" {
@@ -94,6 +94,10 @@ export async function createApp(
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
     // A path that can't be decoded has no route to run the hooks of; the key still comes first.
     frameworkErrors: (_error, request, reply) => {
+      if (site && isForSite(site, request)) {
+        sendUndecodable(site, request, reply);
+        return;
+      }
       door
         .principalOf(request)
         .then(() => sendFailure(noRoute(request, routes), request, reply))

@@ -39,6 +39,20 @@ export function addSite(app: FastifyInstance, site: Site): void {
   });
 }
 
+/** Answers a path below the base that can't be decoded: with the page, which says that there is none. */
+export function sendUndecodable(
+  site: Site,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): FastifyReply {
+  delete request.headers["if-none-match"];
+  return send(site, site.index, request, reply.code(404));
+}
+
+/** Whether a request is for a page of the site, by the path as it was sent. */
+export const isForSite = ({ base }: Site, { method, raw }: FastifyRequest): boolean =>
+  (method === "GET" || method === "HEAD") && (raw.url ?? "").startsWith(base);
+
 const NEVER_STORED = { "cache-control": "no-store" };
 
 function send(

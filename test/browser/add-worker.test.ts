@@ -25,6 +25,12 @@ inBrowser("adding a machine", () => {
     await page.getByLabel("GPU type").fill("cpu");
     await page.getByRole("button", { name: "Show the plan" }).click();
     await page.getByText(/does not allow connections/).waitFor();
+    await page.getByLabel("GPU type").fill("cpu\u202e");
+    await page.getByRole("button", { name: "Show the plan" }).click();
+    // The field's label says which one it is.
+    const refused = "Must not have characters that turn the direction of text.";
+    await page.getByText(refused, { exact: true }).waitFor();
+    await page.getByLabel("GPU type").fill("cpu");
     expect(await page.getByRole("button", { name: "Set it up" }).count()).toBe(0);
   });
 

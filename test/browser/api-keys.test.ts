@@ -73,6 +73,8 @@ inBrowser("API keys", () => {
     await page.keyboard.press("n");
     await page.getByRole("button", { name: "Create the key" }).click();
     await page.getByText("Give it a name").waitFor();
+    await page.getByLabel("Name").fill("x".repeat(129));
+    await page.getByText("At most 128 characters: these are 129.").waitFor();
     await page.keyboard.press("Escape");
   });
 

@@ -18,6 +18,20 @@ const CORPUS = [
 ] as const;
 const [SCRIPT, IMAGE, SVG] = CORPUS;
 const TEXT = CORPUS.join(" ");
+/** Turns the text after it around. The API refuses it in names and tags of tenants (test/contract); workers may report it. */
+const TURNED = "\u202ednuora\u2066";
+
+/** Texts that could turn others around: a direction mark beside what is not of the same text. */
+const LOOSE = `[...document.querySelectorAll("main *")].flatMap(({ childNodes }) => [...childNodes]).filter((node) => {
+  if (node.nodeType !== Node.TEXT_NODE || !/[\\u202a-\\u202e\\u2066-\\u2069]/.test(node.data)) return false;
+  const isOpen = (element) => {
+    const { display, unicodeBidi } = getComputedStyle(element);
+    return display === "inline" && unicodeBidi === "normal";
+  };
+  let around = node.parentElement;
+  while (isOpen(around)) around = around.parentElement;
+  return around.textContent.trim() !== node.data.trim();
+}).map(({ data, parentElement }) => parentElement.outerHTML.slice(0, 200))`;
 
 const stage = browserStage();
 
@@ -33,7 +47,7 @@ inBrowser("hostile text", () => {
     await worker.register(
       { name: TEXT.slice(0, 100), memory_gb: 0 },
       {
-        tags: CORPUS.slice(0, 4),
+        tags: [...CORPUS.slice(0, 4), TURNED],
         version: SCRIPT,
       },
     );
@@ -62,9 +76,9 @@ inBrowser("hostile text", () => {
   }
 
   async function fail(job: HandedJob): Promise<void> {
-    const log = `${CORPUS.join("\n")}\n\u001b[31m${SCRIPT}\u001b[0m\n`;
+    const log = `${CORPUS.join("\n")}\n${TURNED}\nERROR ${IMAGE}\n\u001b[31m${SCRIPT}\u001b[0m\n`;
     expect(await worker.log(job, log)).toBe(202);
-    await worker.fail(job, { error: TEXT });
+    await worker.fail(job, { error: `${TEXT} ${TURNED}` });
   }
 
   async function complete(job: HandedJob): Promise<void> {
@@ -73,7 +87,7 @@ inBrowser("hostile text", () => {
       expect(await worker.upload(job, name, rows)).toBeLessThan(300);
     }
     await worker.complete(job, {
-      result: { git_commit: TEXT, quality: { [SCRIPT]: TEXT, quality_tier: IMAGE } },
+      result: { git_commit: `${TEXT} ${TURNED}`, quality: { [SCRIPT]: TEXT, quality_tier: IMAGE } },
       metrics: { tokens_generated: 1, [SVG]: 7 },
       artifacts_uri: undefined,
       logs_uri: undefined,
@@ -97,7 +111,7 @@ inBrowser("hostile text", () => {
     return ((await answer.json()) as { dataset_id: string }).dataset_id;
   }
 
-  test("runs nowhere", async () => {
+  test("runs nowhere, and turns no other text around", async () => {
     const { page } = stage.at;
     await openSignedIn(page, stage.forge.user, "/ui/");
     const query = encodeURIComponent;
@@ -105,9 +119,9 @@ inBrowser("hostile text", () => {
       ["/", "Failures"],
       ["/jobs", "Failed"],
       [`/jobs/${failed}`, "alert(1)"],
-      [`/jobs/${failed}?tab=log&q=${query("alert(2)")}`, "1 line"],
+      [`/jobs/${failed}?tab=log&q=${query("attempt:1 level:error alert(2)")}`, "1 line"],
       [`/jobs?tag=${query(SCRIPT)}`, "tag: <script>"],
-      ["/workers", "hostile"],
+      [`/workers?gpu=${query(TEXT.slice(0, 100))}`, "hostile"],
       ["/workers/hostile", SVG],
       ["/artifacts", "alert(1)"],
       [`/artifacts/${made}`, "alert(8)"],
@@ -127,6 +141,7 @@ inBrowser("hostile text", () => {
         'document.querySelectorAll("iframe, main img, main script, [onerror], [onload]").length',
       );
       expect([path, elements]).toEqual([path, 0]);
+      expect([path, await page.evaluate(LOOSE)]).toEqual([path, []]);
     }
   });
 });

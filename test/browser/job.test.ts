@@ -63,6 +63,13 @@ inBrowser("a job", () => {
     await page.goto(`${stage.forge.stack.apiUrl}/ui/jobs/${job_id}`);
     await page.getByText(/^Needs 8 GPUs?|^Needs a GPU/).waitFor();
     await page.keyboard.press("c");
+    const error = { code: "job_finalising", message: "the result is accepted", request_id: "r" };
+    await page.route("**/cancel", (route) => route.fulfill({ status: 409, json: { error } }), {
+      times: 1,
+    });
+    await page.getByRole("button", { name: "Cancel the job" }).click();
+    const refusal = page.getByRole("dialog").getByRole("alert");
+    await refusal.getByText("The job was not cancelled. The result is accepted.").waitFor();
     await page.getByRole("button", { name: "Cancel the job" }).click();
     await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await stage.forge.user.job(job_id)).error_code).toBe("cancelled");

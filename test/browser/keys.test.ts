@@ -1,9 +1,11 @@
 import type { Locator } from "playwright-core";
+import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../infra/database/pool";
 import { inBrowser, openSignedIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { answerByKeys, focused, tabTo } from "../support/keyboard";
 import { BYO_DATA, startPipeline } from "../support/pipelines";
+import { seedJobs } from "../support/seeded-jobs";
 
 /** Everything by the keyboard: shortcuts, and Tab, Enter and Escape alone. To a worker by clicks, too. */
 const stage = browserStage({ path: "/" });
@@ -84,11 +86,80 @@ inBrowser("keys", () => {
   });
 });
 
+inBrowser("lists", () => {
+  test("a span of the chart of ended jobs leads to them, by keys and by dragging", async () => {
+    const page = await stage.open("/");
+    const chart = page.getByRole("group", { name: /^Jobs that ended/ });
+    await chart.focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Shift+ArrowLeft");
+    await page
+      .getByRole("status")
+      .getByText(/to \d\d:\d\d: completed \d+, failed \d+$/)
+      .waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/\/ui\/jobs\?ended_after=.+&ended_before=/);
+    await button(/^Remove ended from/).click();
+    await page.waitForURL("**/ui/jobs");
+    await stage.open("/");
+    const { x, y, width } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 };
+    await page.mouse.move(x + width * 0.25, y + 40);
+    await page.mouse.down();
+    await page.mouse.move(x + width * 0.75, y + 60);
+    await page.mouse.up();
+    await page.waitForURL(/ended_after/);
+    const { searchParams: query } = new URL(page.url());
+    const hours = ["ended_before", "ended_after"].map(
+      (name) => Date.parse(query.get(name) ?? "") / 3_600_000,
+    );
+    expect((hours[0] ?? 0) - (hours[1] ?? 0)).toBeGreaterThan(10);
+  });
+
+  test("more new rows than a page has: the list begins anew, and none is missing", async () => {
+    const { forge } = stage;
+    // What is new when a page is opened is shown at once: this is about what comes later.
+    const first = stage.at.page.waitForResponse(/\/api\/jobs\?/);
+    const page = await stage.open("/jobs?q=job_");
+    await (await first).finished();
+    const table = page.getByRole("table", { name: "Jobs" });
+    const rows = async (): Promise<number> =>
+      Number(await table.getAttribute("aria-rowcount", { timeout: 5_000 })) - 1;
+    await table.waitFor();
+    const before = await rows();
+    const { user_id } = await forge.user.get<{ user_id: string }>("/api/auth/ping");
+    const created_at = new Date().toISOString();
+    const jobs = Array.from({ length: 70 }, (_, n) => ({
+      job_id: `job_new_${String(n).padStart(2, "0")}`,
+      ...{ user_id, created_at, completed_at: created_at },
+      ...{ status: "failed", error_code: "job_error" },
+    }));
+    await seedJobs(forge.ctx.pool, jobs);
+    await button("50 new").click();
+    await page.getByRole("link", { name: "job_new_69" }).waitFor();
+    expect(await rows()).toBe(50);
+    await button("Load older jobs").click();
+    await waitFor("all rows", async () => (await rows()) === 70 + before);
+  });
+});
+
 inBrowser("actions", () => {
   test("of a job: cancel, retry, clone", async () => {
     const { forge } = stage;
     const { job_id } = await forge.user.submit("generate", { domain: "law", num_samples: 5 });
     const page = await stage.open(`/jobs/${job_id}`);
+    // Opened by its key while nothing has the focus, the dialog gives it to the key's button.
+    await button("Cancel").waitFor();
+    await page.evaluate("document.activeElement.blur()");
+    await page.keyboard.press("c");
+    await focused(page, button("Keep it"));
+    await page.keyboard.press("Escape");
+    await focused(page, button("Cancel"));
+    // Else to where it was.
+    await tabTo(page, button("Retry"));
+    await page.keyboard.press("c");
+    await focused(page, button("Keep it"));
+    await page.keyboard.press("Escape");
+    await focused(page, button("Retry"));
     await answerByKeys(page, button("Cancel"), "Cancel the job");
     await page.getByText("The job was cancelled by stack user.").waitFor();
     await press(button("Retry"));

@@ -8,7 +8,7 @@ const ids = { job: "", failed: "", waiting: "", artifact: "" };
 
 /** A page's path, and a text that is there when it has loaded. */
 const PAGES: Record<string, () => [path: string, text: string | RegExp]> = {
-  overview: () => ["/", "Why jobs wait"],
+  overview: () => ["/", "no worker fits"],
   jobs: () => ["/jobs", ids.job],
   "jobs-nothing-matches": () => ["/jobs?tag=none", "No job matches these filters."],
   job: () => [`/jobs/${ids.job}`, "completed the job in"],
@@ -17,7 +17,7 @@ const PAGES: Record<string, () => [path: string, text: string | RegExp]> = {
   "job-failed": () => [`/jobs/${ids.failed}`, "The worker said"],
   "job-waiting": () => [`/jobs/${ids.waiting}`, "Add a worker that fits"],
   workers: () => ["/workers", "box"],
-  worker: () => ["/workers/box", "Jobs handled"],
+  worker: () => ["/workers/box", "audit"],
   "add-worker": () => ["/workers/add/ssh", "Show the plan"],
   artifacts: () => ["/artifacts", "raw dataset"],
   artifact: () => [`/artifacts/${ids.artifact}`, "Parameters of its job"],

@@ -1,4 +1,15 @@
-import { inBrowser, openSignedIn, signIn, type Visit, visit } from "../support/browser";
+import type { Route } from "playwright-core";
+import { ApiClient } from "../../dev/api-client";
+import {
+  goTo,
+  inBrowser,
+  lookAt,
+  openSignedIn,
+  signIn,
+  TWO_FRAMES,
+  type Visit,
+  visit,
+} from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 
 /** Signing in and out, keys that end meanwhile, and a server that does. */
@@ -85,6 +96,122 @@ inBrowser("sign-in", () => {
     await signIn(page, stage.forge.user.key);
     await page.getByRole("heading", { name: "Jobs" }).waitFor();
     expect(page.url()).toContain("/ui/jobs?q=nightly");
+  });
+});
+
+/** What one tab learns of its session, the others know too. */
+inBrowser("tabs", () => {
+  const expired = "Your key has expired or was revoked.";
+
+  const newKey = async (name: string): Promise<{ api: ApiClient; id: string }> => {
+    const { user, stack } = stage.forge;
+    const { key, key_id } = await user.post<{ key: string; key_id: string }>("/api/auth/api-keys", {
+      name,
+    });
+    return { api: new ApiClient(stack.apiUrl, key), id: key_id };
+  };
+
+  test("a session ends in all of them, and they take the next one", async () => {
+    const { page, context } = await visit(stage.browser);
+    const { user, stack } = stage.forge;
+    const { api, id } = await newKey("of three tabs");
+    await openSignedIn(page, api, "/ui/jobs");
+    const [silent, away] = [await context.newPage(), await context.newPage()];
+    for (const tab of [silent, away]) {
+      await tab.goto(`${stack.apiUrl}/ui/workers`);
+      await tab.getByRole("heading", { name: "Workers" }).waitFor();
+    }
+    // One can't learn it from the server, and one does not listen.
+    await silent.route("**/api/**", (route) => route.abort());
+    await away.goto(`${stack.apiUrl}/docs/`);
+    await user.call("DELETE", `/api/auth/api-keys/${id}`);
+    await page.getByText(expired).waitFor();
+    await silent.getByText(expired).waitFor();
+    await signIn(page, user.key);
+    await silent.getByRole("heading", { name: "Workers" }).waitFor();
+    await away.goto(`${stack.apiUrl}/ui/jobs`);
+    await away.getByRole("heading", { name: "Jobs" }).waitFor();
+    const session = "sessionStorage.getItem('forge.session')";
+    await away.waitForFunction(`${session} === ${JSON.stringify(await page.evaluate(session))}`);
+    await context.close();
+  });
+
+  test("a late refusal of an earlier session does not end the present one", async () => {
+    const { page, context, complaints } = await visit(stage.browser);
+    const { user } = stage.forge;
+    await openSignedIn(page, user, "/ui/workers");
+    const held = new Promise<Route>((resolve) => {
+      void page.route("**/api/jobs?*", (route) => resolve(route), { times: 1 });
+    });
+    await goTo(page, "/ui/jobs");
+    const late = await held;
+    await page.getByRole("button", { name: "Tenant local" }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
+    await signIn(page, user.key);
+    const error = { code: "invalid_api_key", message: "the key is revoked", request_id: "r" };
+    await late.fulfill({ status: 403, json: { error } });
+    await page.evaluate(TWO_FRAMES);
+    await page.getByRole("heading", { name: "Jobs" }).waitFor();
+    expect(await page.getByRole("heading", { name: "Sign in" }).count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
+
+inBrowser("an admin", () => {
+  test("is warned, and each page says whose things it shows", async () => {
+    const { page, context, complaints } = await visit(stage.browser);
+    const { admin, stack } = stage.forge;
+    const { user_id } = await admin.get<{ user_id: string }>("/api/auth/ping");
+    await page.goto(`${stack.apiUrl}/ui/`);
+    await page.getByLabel("API key").fill(admin.key);
+    await page.getByText("This is an admin key").waitFor();
+    await page.getByRole("button", { name: "Sign in" }).click();
+    await page.getByText("You are signed in with an admin key.").waitFor();
+    await page.getByText(`This month (UTC), only ${user_id}`).waitFor();
+    await page.getByText("All tenants", { exact: true }).waitFor();
+    expect(await lookAt(page, "overview-admin-light")).toEqual([]);
+    await page.getByRole("button", { name: "Understood" }).click();
+    for (const path of ["billing", "keys"]) {
+      await goTo(page, `/ui/${path}`);
+      await page.getByText(`Only tenant ${user_id}`, { exact: true }).waitFor();
+    }
+    expect(await page.getByText("You are signed in with an admin key.").count()).toBe(0);
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+});
+
+inBrowser("addresses and code", () => {
+  test("an address that can't be decoded is a page that is not there", async () => {
+    const { page, context, complaints } = await visit(stage.browser);
+    await openSignedIn(page, stage.forge.user, "/ui/");
+    for (const path of ["%E0%A4%A", "jobs/%zz"]) {
+      await page.goto(`${stage.forge.stack.apiUrl}/ui/${path}`);
+      await page.getByText("There is no page at this address.").waitFor();
+    }
+    expect(complaints).toEqual([]);
+    await context.close();
+  });
+
+  test("a page whose code is gone, as after an upgrade, has the tab loaded again once", async () => {
+    const { page, context, complaints } = await visit(stage.browser);
+    await openSignedIn(page, stage.forge.user, "/ui/");
+    await page.getByRole("heading", { name: "Overview" }).waitFor();
+    let loads = 0;
+    page.on("request", (request) => {
+      if (request.isNavigationRequest()) loads += 1;
+    });
+    const code = "**/ui/assets/workers-page-*.js";
+    await page.route(code, (route) => route.fulfill({ status: 404 }));
+    await goTo(page, "/ui/workers");
+    await page.getByText("Forge was upgraded, or a file of it is missing.").waitFor();
+    expect(loads).toBe(1);
+    await page.unroute(code);
+    await page.getByRole("button", { name: "Load it again" }).click();
+    await page.getByRole("heading", { name: "Workers" }).waitFor();
+    expect(complaints).toEqual([]);
+    await context.close();
   });
 });
 

@@ -74,6 +74,18 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
   ["a negative time", audit('"timeout_s": -1'), invalid("timeout_s")],
   ["a time of 1e300 s", audit('"timeout_s": 1e300'), invalid("timeout_s")],
   ["33 tags", audit(`"tags": [${Array(33).fill('"t"').join()}]`), invalid("tags")],
+  ["a tag that turns text around", audit('"tags": ["a\\u202eb"]'), invalid("tags.0")],
+  [
+    "a worker's tag that does",
+    audit('"resources": {"tags": ["\\u2066a"]}'),
+    invalid("resources.tags.0"),
+  ],
+  [
+    "a GPU's name that does",
+    audit('"resources": {"gpu_type": "A100\\u202e"}'),
+    invalid("resources.gpu_type"),
+  ],
+  ["a model's name that does", train('{"dataset_id": "d", "model": "m\\u2069"}'), invalid("model")],
   ["a tag of spaces", audit('"tags": ["  "]'), invalid("tags.0")],
   ["a tag of 129 letters", audit(`"tags": ["${"x".repeat(129)}"]`), invalid("tags.0")],
   ["notes of 5,000 letters", audit(`"notes": "${"x".repeat(5000)}"`), invalid("notes")],
@@ -262,6 +274,25 @@ export const WAYS: [what: string, request: Raw, refusal: Refusal][] = [
     "another user's list",
     { method: "GET", path: "/api/jobs?user_id=admin" },
     { status: 403, code: "insufficient_scope", param: "user_id" },
+  ],
+  [
+    "a key's name that turns text around",
+    { path: "/api/auth/api-keys", body: '{"name": "ci\\u202e"}' },
+    invalid("name"),
+  ],
+  [
+    "a pipeline's name that does",
+    { path: "/api/pipelines", body: '{"template": "byo-data", "name": "\\u202dx"}' },
+    invalid("name"),
+  ],
+  [
+    "a dataset's name that does",
+    {
+      path: "/api/datasets?name=x%E2%80%AE",
+      headers: [["Content-Type", "text/csv"]],
+      body: "a\n1\n",
+    },
+    invalid("name"),
   ],
   [
     "an admin key for a user",

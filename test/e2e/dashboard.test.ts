@@ -84,6 +84,18 @@ test.each(["/ui/.built", "/ui/%2e%2e/bin/forge-server.js", "/ui/assets/../../pac
   },
 );
 
+test("a path that can't be decoded is a page that is not there", async () => {
+  for (const path of ["/ui/%E0%A4%A", "/ui/jobs/%zz?tab=log"]) {
+    const answer = await get(path, { "if-none-match": "*" });
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+    expect(answer.headers.get("content-security-policy")).toBe(CSP);
+    expect(await answer.text()).toContain('<div id="root">');
+  }
+  const outside = await get("/api/jobs/%E0%A4%A");
+  expect(outside.status).toBe(403);
+});
+
 test("only GET and HEAD are for it", async () => {
   const answer = await fetch(`${forge.stack.apiUrl}/ui/jobs`, { method: "POST" });
   expect(answer.status).toBe(403);

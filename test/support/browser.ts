@@ -122,7 +122,7 @@ export const goTo = async (page: Page, path: string): Promise<void> => {
   );
 };
 
-const TWO_FRAMES =
+export const TWO_FRAMES =
   "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))";
 
 /** Goes to a path below /ui, and waits until a text of its page is there and lists have been measured. */

@@ -2,6 +2,8 @@ import { ForgeAPIError, ForgeHTTPError } from "@forge/sdk";
 
 export interface Described {
   message: string;
+  /** The same at the field that is wrong, whose label stands there: without its name in the API. */
+  atField: string;
   code?: string;
   /** The field that is wrong. */
   param?: string;
@@ -12,8 +14,10 @@ export interface Described {
 export function describeError(error: unknown): Described {
   if (error instanceof ForgeAPIError) {
     const { code, param, request_id } = error;
+    const message = sentence(error.reason);
     return {
-      message: sentence(error.reason),
+      message,
+      atField: param ? withoutField(message, param) : message,
       code,
       ...(param ? { param } : {}),
       ...(request_id ? { requestId: request_id } : {}),
@@ -21,12 +25,21 @@ export function describeError(error: unknown): Described {
   }
   if (error instanceof ForgeHTTPError) {
     if (error.status === undefined) {
-      return { message: "Forge can't be reached. The page tries again by itself." };
+      return plain("Forge can't be reached. The page tries again by itself.");
     }
     const where = error.request_id ? { requestId: error.request_id } : {};
-    return { message: `Forge answered with HTTP ${error.status}.`, ...where };
+    return { ...plain(`Forge answered with HTTP ${error.status}.`), ...where };
   }
-  return { message: sentence(error instanceof Error ? error.message : String(error)) };
+  return plain(sentence(error instanceof Error ? error.message : String(error)));
+}
+
+const plain = (message: string): Described => ({ message, atField: message });
+
+/** The API begins with the field's name: `"gpu_count": must be …`, `"gpu_type" is required`. */
+function withoutField(message: string, param: string): string {
+  const quoted = `"${param}"`;
+  if (message.startsWith(`${quoted}: `)) return sentence(message.slice(quoted.length + 2));
+  return message === `${quoted} is required.` ? "This is required." : message;
 }
 
 /** The API's words begin in lower case and have no full stop. */

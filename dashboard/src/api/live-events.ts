@@ -1,8 +1,12 @@
-import type { Forge, TenantEvent } from "@forge/sdk";
+import type { TenantEvent } from "@forge/sdk";
 import type { QueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
+import type { Signed } from "./context";
+import type { Session } from "./session";
 
-const NAME = "forge.events";
+/** Of the tabs that see the same: an admin's, or those of one tenant. Another tab may be signed in with another key. */
+const nameFor = ({ scope, userId }: Session): string =>
+  scope === "admin" ? "forge.events" : `forge.events.${userId}`;
 /** Events that arrive together ask for each list once; a busy tenant's pages ask no more often than this. */
 const GATHER_MS = 250;
 const PAUSE_MS = 1_500;
@@ -23,12 +27,13 @@ const TOUCHES: Record<string, readonly string[]> = {
  * One tab of a browser reads the stream and tells the others, because browsers allow six connections to
  * a host. Where there are no locks to choose that tab by (plain HTTP), no tab does.
  */
-export function useLiveEvents(forge: Forge, queries: QueryClient): void {
+export function useLiveEvents({ forge, session }: Signed, queries: QueryClient): void {
   useEffect(() => {
     if (!("locks" in navigator) || !("BroadcastChannel" in window)) return;
     const ended = new AbortController();
     const { signal } = ended;
-    const channel = new BroadcastChannel(NAME);
+    const name = nameFor(session);
+    const channel = new BroadcastChannel(name);
     const gatherer = new Gatherer(queries);
     channel.addEventListener("message", ({ data }: MessageEvent<TenantEvent>) =>
       gatherer.add(data),
@@ -40,7 +45,7 @@ export function useLiveEvents(forge: Forge, queries: QueryClient): void {
       }
     };
     navigator.locks
-      .request(NAME, { signal }, () => untilAborted(read, signal))
+      .request(name, { signal }, () => untilAborted(read, signal))
       // Aborted while it waited for the lock, or read.
       .catch(() => undefined);
     return () => {
@@ -48,7 +53,7 @@ export function useLiveEvents(forge: Forge, queries: QueryClient): void {
       channel.close();
       gatherer.stop();
     };
-  }, [forge, queries]);
+  }, [forge, session, queries]);
 }
 
 /** Reads again after a failure: a refused key is noticed by the polls. */

@@ -23,17 +23,28 @@ const STORED = "forge.session";
 /** How long another tab has to share its session. */
 const SHARE_MS = 150;
 
-type Message = { type: "ask" } | { type: "session"; session: Session } | { type: "signed-out" };
+type Message =
+  | { type: "ask" }
+  | { type: "session"; session: Session }
+  /** The session of this key has ended. With a notice: not by a sign-out. */
+  | { type: "ended"; keyId: string; notice?: string };
+
+const EXPIRED = "Your key has expired or was revoked. Sign in again to go on where you were.";
 
 /**
  * Who is signed in. The key is in memory and in sessionStorage, which ends with the tab: never in
- * localStorage, a cookie or an address. Open tabs of this origin share it by messages.
+ * localStorage, a cookie or an address. Open tabs of this origin share it by messages: its begin and its
+ * end, so that a tab that asks the server nothing shows no content of a session that has ended.
  */
 export class SessionStore {
   private state: SessionState;
   private readonly listeners = new Set<() => void>();
   private readonly channel =
     "BroadcastChannel" in window ? new BroadcastChannel(STORED) : undefined;
+  /** Keys that no longer work: another tab may not know that yet, and offer one of them. */
+  private readonly ended = new Set<string>();
+  /** Which sessions of other tabs are taken. */
+  private suits: (session: Session) => boolean = () => true;
 
   constructor() {
     const session = readStored();
@@ -41,11 +52,7 @@ export class SessionStore {
     this.channel?.addEventListener("message", ({ data }: MessageEvent<Message>) =>
       this.onMessage(data),
     );
-    if (session) return;
-    this.tell({ type: "ask" });
-    setTimeout(() => {
-      if (this.state.status === "starting") this.set({ status: "signed-out" });
-    }, SHARE_MS);
+    if (!session) this.ask(() => true);
   }
 
   readonly get = (): SessionState => this.state;
@@ -92,14 +99,37 @@ export class SessionStore {
         .apiKeys.revoke(session.keyId)
         .catch(() => undefined);
     }
-    this.leave();
-    this.tell({ type: "signed-out" });
+    this.end(session);
+    this.set({ status: "signed-out" });
+    this.tell({ type: "ended", keyId: session.keyId });
   }
 
-  /** The key no longer works. The address stays, so that signing in leads back to it. */
-  expire(): void {
-    if (this.state.status !== "signed-in") return;
-    this.leave("Your key has expired or was revoked. Sign in again to go on where you were.");
+  /**
+   * The session of this key no longer works; a late refusal of an earlier one is ignored. The address stays,
+   * so that signing in leads back to it.
+   */
+  expire(keyId: string): void {
+    if (this.state.status !== "signed-in" || this.state.session.keyId !== keyId) return;
+    this.tell({ type: "ended", keyId, notice: EXPIRED });
+    this.replace(this.state.session, EXPIRED);
+  }
+
+  /** Another tab may have signed in again since: that session is taken, if it shows the same. */
+  private replace(session: Session, notice: string): void {
+    this.end(session);
+    this.ask(({ userId, scope }) => userId === session.userId && scope === session.scope, notice);
+  }
+
+  /** Takes the session of another tab. Where none has a suitable one: signed out, with this notice. */
+  private ask(suits: (session: Session) => boolean, notice?: string): void {
+    this.suits = suits;
+    this.set({ status: "starting" });
+    this.tell({ type: "ask" });
+    setTimeout(() => {
+      if (this.state.status !== "starting") return;
+      this.suits = () => true;
+      this.set({ status: "signed-out", ...(notice ? { notice } : {}) });
+    }, SHARE_MS);
   }
 
   private enter(session: Session): void {
@@ -107,9 +137,9 @@ export class SessionStore {
     this.set({ status: "signed-in", session });
   }
 
-  private leave(notice?: string): void {
+  private end({ keyId }: Session): void {
     store(undefined);
-    this.set({ status: "signed-out", ...(notice ? { notice } : {}) });
+    this.ended.add(keyId);
   }
 
   private set(state: SessionState): void {
@@ -122,12 +152,22 @@ export class SessionStore {
   }
 
   private onMessage(message: Message): void {
-    if (message.type === "ask" && this.state.status === "signed-in") {
-      this.tell({ type: "session", session: this.state.session });
+    const { state } = this;
+    if (message.type === "ask" && state.status === "signed-in") {
+      this.tell({ type: "session", session: state.session });
     }
-    if (message.type === "session" && this.state.status !== "signed-in")
-      this.enter(message.session);
-    if (message.type === "signed-out" && this.state.status === "signed-in") this.leave();
+    if (message.type === "session" && state.status !== "signed-in") {
+      const { session } = message;
+      if (!this.ended.has(session.keyId) && this.suits(session)) this.enter(session);
+    }
+    if (message.type !== "ended") return;
+    this.ended.add(message.keyId);
+    if (state.status !== "signed-in" || state.session.keyId !== message.keyId) return;
+    if (message.notice) this.replace(state.session, message.notice);
+    else {
+      this.end(state.session);
+      this.set({ status: "signed-out" });
+    }
   }
 }
 

@@ -39,9 +39,15 @@ export interface LiveList<Row> {
 export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   const queries = useQueryClient();
   const listKey = [source.thing, "list", source.filters];
+  const headKey = [source.thing, "head", source.filters];
   const list = useInfiniteQuery({
     queryKey: listKey,
-    queryFn: ({ pageParam }) => source.readPage(pageParam),
+    queryFn: async ({ pageParam }) => {
+      const page = await source.readPage(pageParam);
+      // Else it would be asked for twice when the list is opened.
+      if (pageParam === undefined) queries.setQueryData(headKey, page);
+      return page;
+    },
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ has_more, next_cursor }) =>
       has_more ? (next_cursor ?? undefined) : undefined,
@@ -50,9 +56,10 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
     meta: { live: false },
   });
   const head = useQuery({
-    queryKey: [source.thing, "head", source.filters],
+    queryKey: headKey,
     queryFn: () => source.readPage(undefined),
     refetchInterval: POLL_MS,
+    enabled: list.isFetched,
   });
   const shown = useMemo(() => list.data?.pages.flatMap(({ items }) => items), [list.data]);
   const fresh = head.data?.items;
@@ -81,9 +88,10 @@ export function useLiveList<Row>(source: ListSource<Row>): LiveList<Row> {
   // Nobody reads a row yet when the page is opened: what is new is shown at once.
   const isFirst = useRef(true);
   useEffect(() => {
-    if (!isFirst.current || !head.isFetchedAfterMount || !shown) return;
+    if (!isFirst.current || !shown) return;
+    if (!list.isFetchedAfterMount && !head.isFetchedAfterMount) return;
     isFirst.current = false;
-    if (added.length > 0) showNew();
+    if (!list.isFetchedAfterMount && added.length > 0) showNew();
   });
   return {
     rows: shown?.map((row) => latest.get(source.idOf(row)) ?? row),

@@ -29,12 +29,15 @@ export function App({ sessions }: { sessions: SessionStore }) {
 
 /** One cache per session: what one key has read, the next one must not see. */
 function SignedIn({ session, sessions }: { session: Session; sessions: SessionStore }) {
-  const { queries, freshness } = useMemo(() => createQueries(() => sessions.expire()), [sessions]);
+  const { queries, freshness } = useMemo(
+    () => createQueries(() => sessions.expire(session.keyId)),
+    [sessions, session.keyId],
+  );
   const signed = useMemo(
     () => ({ forge: createClient(session.key), session, sessions }),
     [session, sessions],
   );
-  useLiveEvents(signed.forge, queries);
+  useLiveEvents(signed, queries);
   return (
     <SignedContext value={signed}>
       <FreshnessContext value={freshness}>

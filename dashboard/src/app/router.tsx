@@ -1,9 +1,4 @@
-import {
-  createRootRoute,
-  createRoute,
-  createRouter,
-  lazyRouteComponent,
-} from "@tanstack/react-router";
+import { createRootRoute, createRoute, createRouter } from "@tanstack/react-router";
 import { readArtifactSearch, readArtifactsSearch, readCompareSearch } from "../artifacts/search";
 import { readBillingSearch } from "../billing/search";
 import { readDeploymentSearch, readDeploymentsSearch } from "../deployments/search";
@@ -16,6 +11,7 @@ import {
 } from "../pipelines/search";
 import { readSubmitSearch } from "../submit/search";
 import { readWorkersSearch } from "../workers/search";
+import { lazyPage } from "./lazy-page";
 import { NotFound, PageFailed } from "./page-failed";
 import { parseSearch, stringifySearch } from "./search-params";
 import { Shell } from "./shell";
@@ -25,120 +21,117 @@ const root = createRootRoute({ component: Shell, notFoundComponent: NotFound });
 const overview = createRoute({
   getParentRoute: () => root,
   path: "/",
-  component: lazyRouteComponent(() => import("../overview/overview-page"), "OverviewPage"),
+  component: lazyPage(() => import("../overview/overview-page"), "OverviewPage"),
 });
 
 const jobs = createRoute({
   getParentRoute: () => root,
   path: "/jobs",
   validateSearch: readJobsSearch,
-  component: lazyRouteComponent(() => import("../jobs/jobs-page"), "JobsPage"),
+  component: lazyPage(() => import("../jobs/jobs-page"), "JobsPage"),
 });
 
 const job = createRoute({
   getParentRoute: () => root,
   path: "/jobs/$jobId",
   validateSearch: readJobSearch,
-  component: lazyRouteComponent(() => import("../jobs/job-page"), "JobPage"),
+  component: lazyPage(() => import("../jobs/job-page"), "JobPage"),
 });
 
 const pipelines = createRoute({
   getParentRoute: () => root,
   path: "/pipelines",
   validateSearch: readPipelinesSearch,
-  component: lazyRouteComponent(() => import("../pipelines/pipelines-page"), "PipelinesPage"),
+  component: lazyPage(() => import("../pipelines/pipelines-page"), "PipelinesPage"),
 });
 
 const newPipeline = createRoute({
   getParentRoute: () => root,
   path: "/pipelines/new",
   validateSearch: readNewPipelineSearch,
-  component: lazyRouteComponent(
-    () => import("../pipelines/new/new-pipeline-page"),
-    "NewPipelinePage",
-  ),
+  component: lazyPage(() => import("../pipelines/new/new-pipeline-page"), "NewPipelinePage"),
 });
 
 const pipeline = createRoute({
   getParentRoute: () => root,
   path: "/pipelines/$pipelineId",
   validateSearch: readPipelineSearch,
-  component: lazyRouteComponent(() => import("../pipelines/pipeline-page"), "PipelinePage"),
+  component: lazyPage(() => import("../pipelines/pipeline-page"), "PipelinePage"),
 });
 
 const deployments = createRoute({
   getParentRoute: () => root,
   path: "/deployments",
   validateSearch: readDeploymentsSearch,
-  component: lazyRouteComponent(() => import("../deployments/deployments-page"), "DeploymentsPage"),
+  component: lazyPage(() => import("../deployments/deployments-page"), "DeploymentsPage"),
 });
 
 const deployment = createRoute({
   getParentRoute: () => root,
   path: "/deployments/$deploymentId",
   validateSearch: readDeploymentSearch,
-  component: lazyRouteComponent(() => import("../deployments/deployment-page"), "DeploymentPage"),
+  component: lazyPage(() => import("../deployments/deployment-page"), "DeploymentPage"),
 });
 
 const workers = createRoute({
   getParentRoute: () => root,
   path: "/workers",
   validateSearch: readWorkersSearch,
-  component: lazyRouteComponent(() => import("../workers/workers-page"), "WorkersPage"),
+  component: lazyPage(() => import("../workers/workers-page"), "WorkersPage"),
 });
 
 const worker = createRoute({
   getParentRoute: () => root,
   path: "/workers/$workerId",
-  component: lazyRouteComponent(() => import("../workers/worker-page"), "WorkerPage"),
+  component: lazyPage(() => import("../workers/worker-page"), "WorkerPage"),
 });
 
 const addWorker = createRoute({
   getParentRoute: () => root,
   path: "/workers/add/ssh",
-  component: lazyRouteComponent(() => import("../workers/add-worker-page"), "AddWorkerPage"),
+  component: lazyPage(() => import("../workers/add-worker-page"), "AddWorkerPage"),
 });
 
 const artifacts = createRoute({
   getParentRoute: () => root,
   path: "/artifacts",
   validateSearch: readArtifactsSearch,
-  component: lazyRouteComponent(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
+  component: lazyPage(() => import("../artifacts/artifacts-page"), "ArtifactsPage"),
 });
 
 const compare = createRoute({
   getParentRoute: () => root,
   path: "/artifacts/compare",
   validateSearch: readCompareSearch,
-  component: lazyRouteComponent(() => import("../artifacts/compare/compare-page"), "ComparePage"),
+  component: lazyPage(() => import("../artifacts/compare/compare-page"), "ComparePage"),
 });
 
 const artifact = createRoute({
   getParentRoute: () => root,
   path: "/artifacts/$artifactId",
   validateSearch: readArtifactSearch,
-  component: lazyRouteComponent(() => import("../artifacts/artifact-page"), "ArtifactPage"),
+  component: lazyPage(() => import("../artifacts/artifact-page"), "ArtifactPage"),
 });
 
 const submit = createRoute({
   getParentRoute: () => root,
   path: "/submit",
   validateSearch: readSubmitSearch,
-  component: lazyRouteComponent(() => import("../submit/submit-page"), "SubmitPage"),
+  component: lazyPage(() => import("../submit/submit-page"), "SubmitPage"),
 });
 
 const billing = createRoute({
   getParentRoute: () => root,
   path: "/billing",
   validateSearch: readBillingSearch,
-  component: lazyRouteComponent(() => import("../billing/billing-page"), "BillingPage"),
+  component: lazyPage(() => import("../billing/billing-page"), "BillingPage"),
 });
 
 const keys = createRoute({
   getParentRoute: () => root,
   path: "/keys",
   validateSearch: readKeysSearch,
-  component: lazyRouteComponent(() => import("../keys/keys-page"), "KeysPage"),
+  component: lazyPage(() => import("../keys/keys-page"), "KeysPage"),
 });
 
 /** Every page has its own chunk, which is loaded when someone points at a link to it. */

@@ -6,6 +6,7 @@ import { useForge } from "../api/context";
 import { Button, IconButton } from "../ui/button";
 import { useHotkeys } from "../ui/hotkeys";
 import { ScrollMain } from "../ui/scroll-area";
+import { AdminNotice } from "./admin-notice";
 import { FreshnessBadge } from "./freshness-badge";
 import { Help } from "./help";
 import { NAV } from "./nav";
@@ -66,6 +67,7 @@ export function Shell() {
           <TenantMenu />
         </header>
         <ScrollMain className={styles.main}>
+          <AdminNotice />
           <Outlet />
         </ScrollMain>
       </div>

@@ -58,7 +58,7 @@ export function Sidebar({ isOpen, onClose, onHelp }: Props) {
             <BookOpen size={16} />
             API reference
           </a>
-          <button type="button" className={styles.item} onClick={onHelp}>
+          <button type="button" className={styles.item} aria-keyshortcuts="?" onClick={onHelp}>
             <Keyboard size={16} />
             Shortcuts
             <kbd>?</kbd>

@@ -53,7 +53,11 @@ export function SignIn({
           <Field
             label="API key"
             error={error}
-            hint="Kept in this tab until you sign out or close it."
+            hint={
+              key.trim().startsWith("forge_admin_")
+                ? "This is an admin key: it sees and changes all tenants. A user key does for your own jobs."
+                : "Kept in this tab until you sign out or close it."
+            }
           >
             {(input) => (
               <Input

@@ -131,7 +131,7 @@ function Loaded({ artifact }: { artifact: Artifact }) {
           {
             id: "manifest",
             title: "Manifest",
-            content: <Json value={manifest} label="the manifest" />,
+            content: <Json value={manifest} label="the manifest" isWhole />,
           },
         ]}
       />

@@ -94,6 +94,7 @@ export function ArtifactsPage() {
   return (
     <Page
       title="Artifacts"
+      shows="all"
       actions={
         <Link to="/artifacts/compare" className={buttonClass()}>
           <GitCompare size={14} />

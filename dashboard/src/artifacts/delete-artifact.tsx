@@ -2,7 +2,6 @@ import type { Artifact } from "@forge/sdk";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialog";
 import { formatBytes } from "../ui/format";
@@ -15,12 +14,12 @@ export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
   const remove = useMutation({
     mutationFn: () => forge.artifacts.delete(artifact.artifact_id),
     onSuccess: () => toast.ok("The files are deleted. The manifest stays."),
-    onError: (error) => toast.error(`Nothing was deleted. ${describeError(error).message}`),
-    onSettled: () => {
-      setAsking(false);
-      return queries.invalidateQueries({ queryKey: ["artifacts"] });
-    },
+    onSettled: () => queries.invalidateQueries({ queryKey: ["artifacts"] }),
   });
+  const close = (): void => {
+    setAsking(false);
+    remove.reset();
+  };
   if (artifact.deleted_at || artifact.kind === "deployment") return null;
   return (
     <>
@@ -29,11 +28,12 @@ export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={() => setAsking(false)}
+        onClose={close}
         title="Delete the files of this artifact?"
         action="Delete the files"
         busy={remove.isPending}
-        onConfirm={() => remove.mutate()}
+        refused={{ what: "Nothing was deleted", error: remove.error }}
+        onConfirm={() => remove.mutate(undefined, { onSuccess: close })}
       >
         <p>
           {formatBytes(artifact.size_bytes)} are deleted for good. The entry and the manifest stay.

@@ -2,7 +2,6 @@ import type { Artifact, ManifestFile } from "@forge/sdk";
 import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { CopyButton, IdText, Snippet } from "../ui/copy";
 import { saveLink } from "../ui/download";
@@ -67,7 +66,7 @@ function DownloadFile({ artifactId, file }: { artifactId: string; file: Manifest
   const download = useMutation({
     mutationFn: () => forge.artifacts.downloadTicket(artifactId, file.path),
     onSuccess: ({ url }) => saveLink(url, file.path.split("/").at(-1) ?? file.path),
-    onError: (error) => toast.error(`${file.path} was not saved. ${describeError(error).message}`),
+    onError: (error) => toast.refused(`${file.path} was not saved`, error),
   });
   return (
     <Button

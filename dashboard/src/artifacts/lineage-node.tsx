@@ -9,7 +9,7 @@ import { StatusMark } from "../ui/status-mark";
 import styles from "./lineage-node.module.css";
 import { kindName } from "./search";
 
-export const NODE_SIZE = { width: 196, height: 52 };
+export const NODE_SIZE = { width: 196, height: 56 };
 
 type Entry = Lineage["nodes"][number];
 

@@ -43,6 +43,7 @@ export function BillingPage() {
   return (
     <Page
       title="Billing"
+      shows="own"
       actions={
         <>
           <MonthPicker

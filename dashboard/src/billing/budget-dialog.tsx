@@ -3,7 +3,7 @@ import { type FormEvent, useState } from "react";
 import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { Dialog, DialogActions } from "../ui/dialog";
-import { Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { Checkbox, Field, Input } from "../ui/field";
 import { formatUsd } from "../ui/format";
 import styles from "./budget-dialog.module.css";
@@ -47,6 +47,7 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
   const amount = amountOf(cap);
   const from = amountOf(warning);
   const refused = save.error ? describeError(save.error) : undefined;
+  const isPlaced = ["cap_usd", "warning_usd"].includes(refused?.param ?? "");
   const problems = {
     cap: amount === undefined || Number.isNaN(amount) ? NO_AMOUNT : undefined,
     warning: warns && Number.isNaN(from) ? NO_AMOUNT : undefined,
@@ -101,7 +102,7 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
           )}
         </Field>
       )}
-      {refused && !refused.param && <Notice tone="danger">{refused.message}</Notice>}
+      {refused && !isPlaced && <ErrorBanner what="The budget was not set" error={save.error} />}
       <DialogActions>
         {budget?.cap_usd != null && (
           <Button
@@ -122,4 +123,4 @@ function BudgetForm({ onClose, budget }: Omit<Props, "open">) {
 }
 
 const at = (refused: ReturnType<typeof describeError> | undefined, param: string) =>
-  refused?.param === param ? refused.message : undefined;
+  refused?.param === param ? refused.atField : undefined;

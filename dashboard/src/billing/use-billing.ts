@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
+import { useForge, useSigned } from "../api/context";
 import { useList } from "../api/use-list";
 import { saveFile } from "../ui/download";
 import { toast } from "../ui/toasts";
@@ -40,7 +39,9 @@ export function useRates() {
 
 /** A month's records. Those of live deployments grow, so the current month is read again. */
 export function useRecords(period: string, isNow: boolean, search: BillingSearch) {
-  const filters = { period, job_type: search.job_type, sort: search.sort };
+  // An admin's list would have all tenants' records, below the sums of one.
+  const { userId } = useSigned().session;
+  const filters = { period, job_type: search.job_type, sort: search.sort, user_id: userId };
   return useList(
     ["billing", "records", filters],
     (forge, pageSize) => forge.billing.records({ ...filters, pageSize }),
@@ -67,6 +68,6 @@ export function useExport(period: string) {
     mutationFn: () => forge.billing.export(period),
     onSuccess: (csv) =>
       saveFile(new Blob([csv], { type: "text/csv;charset=utf-8" }), `forge-billing-${period}.csv`),
-    onError: (error) => toast.error(`The file was not made. ${describeError(error).message}`),
+    onError: (error) => toast.refused("The file was not made", error),
   });
 }

@@ -2,12 +2,10 @@ import type { DeploymentDetail } from "@forge/sdk";
 import { CircleStop, Scaling } from "lucide-react";
 import { useState } from "react";
 import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialog";
 import { formatUsd, plural } from "../ui/format";
 import { useHotkeys } from "../ui/hotkeys";
-import { toast } from "../ui/toasts";
 import { ScaleDialog } from "./scale-dialog";
 import { useDeploymentChange } from "./use-deployment";
 
@@ -60,21 +58,20 @@ function StopDialog({
     ({ status }) =>
       status === "stopped" ? "The deployment is stopped." : "The deployment is stopping.",
   );
+  const close = (): void => {
+    onClose();
+    stop.reset();
+  };
   const serving = replicas.filter(({ state }) => state === "serving").length;
   return (
     <ConfirmDialog
       open={open}
-      onClose={onClose}
+      onClose={close}
       title="Stop this deployment?"
       action="Stop the deployment"
       busy={stop.isPending}
-      onConfirm={() =>
-        stop.mutate(undefined, {
-          onError: (error) =>
-            toast.error(`The deployment was not stopped. ${describeError(error).message}`),
-          onSettled: onClose,
-        })
-      }
+      refused={{ what: "The deployment was not stopped", error: stop.error }}
+      onConfirm={() => stop.mutate(undefined, { onSuccess: close })}
     >
       <p>
         {serving > 0 ? `${plural(serving, "server")} end${serving === 1 ? "s" : ""}. ` : ""}

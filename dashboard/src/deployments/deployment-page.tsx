@@ -80,8 +80,10 @@ function Loaded({
       <Verdict explanation={explanation} />
       <p className={styles.address}>
         <span className={styles.quiet}>Address</span>
-        <code>{address}</code>
-        <CopyButton text={address} label="Copy the address" />
+        <span className={styles.url}>
+          <code>{address}</code>
+          <CopyButton text={address} label="Copy the address" />
+        </span>
       </p>
       <DeploymentFigures deployment={deployment} />
       <WithFacts

@@ -20,7 +20,7 @@ export function DeploymentsPage() {
   );
   const isFiltered = Object.keys(search).length > 0;
   return (
-    <Page title="Deployments">
+    <Page title="Deployments" shows="all">
       {(isFiltered || (list.rows?.length ?? 0) > 0) && (
         <Toolbar>
           <ChoiceFilter

@@ -11,6 +11,8 @@ import styles from "./requests.module.css";
 
 const BUCKET_S = 600;
 const POLL_MS = 10_000;
+/** Until the first one, which someone waits for. */
+const FIRST_POLL_MS = 2_000;
 
 /** What the deployment was asked over the last day, and how it answered. */
 export function Requests({ deploymentId, isLive }: { deploymentId: string; isLive: boolean }) {
@@ -19,7 +21,10 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
     queryKey: ["deployments", "stats", deploymentId],
     queryFn: ({ signal }) =>
       forge.deployments.stats(deploymentId, { bucket_s: BUCKET_S }, { signal }),
-    refetchInterval: isLive ? POLL_MS : false,
+    refetchInterval: ({ state }) => {
+      if (!isLive) return false;
+      return state.data?.total.requests === 0 ? FIRST_POLL_MS : POLL_MS;
+    },
     meta: { live: false },
   });
   if (!data) {
@@ -34,12 +39,13 @@ export function Requests({ deploymentId, isLive }: { deploymentId: string; isLiv
     );
   }
   if (data.total.requests === 0) {
-    return <Empty title="Nothing was asked of it in the last 24 h, or in the last seconds only." />;
+    return <Empty title="Nothing was asked of it in the last 24 h." />;
   }
+  const shown = endedOf(data);
   return (
     <div className={styles.parts}>
       <Totals total={data.total} />
-      <Curves series={[...countsOf(data), ...latenciesOf(data)]} formatX={timeOfDay} />
+      <Curves series={[...countsOf(shown), ...latenciesOf(shown)]} formatX={timeOfDay} />
       <p className={styles.quiet}>
         Sums and quantiles of 10 min each, over the last 24 h. A request ends with its answer.
         Tokens are what answers say.
@@ -78,8 +84,14 @@ const pointsOf = (buckets: readonly Bucket[], read: (bucket: Bucket) => number |
     return y === null ? [] : [{ x: Date.parse(bucket.at), y }];
   });
 
+/** Without the bucket under way, for which the curves would seem to fall; unless it is the only one. */
+function endedOf({ buckets, until }: DeploymentStats): readonly Bucket[] {
+  const ended = buckets.filter(({ at }) => Date.parse(at) + BUCKET_S * 1000 <= Date.parse(until));
+  return ended.length > 0 ? ended : buckets;
+}
+
 /** Buckets without requests are zeros, from the first one with some. */
-function countsOf({ buckets }: DeploymentStats): Series[] {
+function countsOf(buckets: readonly Bucket[]): Series[] {
   const known = new Map(buckets.map((bucket) => [Date.parse(bucket.at), bucket]));
   const times = [...known.keys()];
   const [first = 0, last = 0] = [times[0], times.at(-1)];
@@ -103,7 +115,7 @@ function countsOf({ buckets }: DeploymentStats): Series[] {
   ];
 }
 
-const latenciesOf = ({ buckets }: DeploymentStats): Series[] =>
+const latenciesOf = (buckets: readonly Bucket[]): Series[] =>
   (["Median latency", "p99 latency"] as const).map((name, at) => ({
     name,
     points: pointsOf(buckets, (each) => (at === 0 ? each.latency_p50_s : each.latency_p99_s)),

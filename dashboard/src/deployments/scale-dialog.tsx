@@ -61,7 +61,7 @@ function ScaleForm({ deployment, onClose }: Omit<Props, "open">) {
           <Field
             key={name}
             label={label}
-            error={refusal?.param === name ? refusal.message : undefined}
+            error={refusal?.param === name ? refusal.atField : undefined}
           >
             {(input) => (
               <Input

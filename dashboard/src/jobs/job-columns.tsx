@@ -37,6 +37,8 @@ export const JOB_COLUMNS: readonly Column<JobData>[] = [
   {
     id: "about",
     title: "About",
+    // Why it waits or failed says more than the middle of an id.
+    width: "28%",
     hideBelow: "laptop",
     cell: (job) => <About job={job} />,
   },

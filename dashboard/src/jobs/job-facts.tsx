@@ -1,4 +1,5 @@
 import { Link } from "@tanstack/react-router";
+import { useSigned } from "../api/context";
 import { IdText } from "../ui/copy";
 import { formatDuration, formatPercent } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
@@ -9,6 +10,7 @@ import type { JobData } from "./job-data";
 import { JobStatus } from "./job-state";
 
 export function JobFacts({ job }: { job: JobData }) {
+  const { session } = useSigned();
   return (
     <KeyValue
       entries={[
@@ -33,6 +35,7 @@ export function JobFacts({ job }: { job: JobData }) {
               value: <Money usd={job.estimated_cost_usd} />,
             }
           : { name: "Cost", value: <Money usd={job.cost_usd} digits={6} /> },
+        session.scope === "admin" && { name: "Tenant", value: job.user_id },
         { name: "By key", value: job.created_by },
         job.cancelled_by !== null && { name: "Cancelled by", value: job.cancelled_by },
         {

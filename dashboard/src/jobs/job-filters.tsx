@@ -42,7 +42,7 @@ export function JobFilters({ search, onChange }: Props) {
         show={(type) => type}
       />
       <label className={styles.day}>
-        From
+        <span>From</span>
         <Input
           type="date"
           value={search.from ?? ""}
@@ -50,7 +50,7 @@ export function JobFilters({ search, onChange }: Props) {
         />
       </label>
       <label className={styles.day}>
-        to
+        <span>to</span>
         <Input
           type="date"
           value={search.to ?? ""}
@@ -66,6 +66,21 @@ export function JobFilters({ search, onChange }: Props) {
     </div>
   );
 }
+
+const clock = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  hour: "2-digit",
+  minute: "2-digit",
+});
+
+const spanText = ({ ended_after: after, ended_before: before }: JobsSearch): string =>
+  [
+    after && `from ${clock.format(Date.parse(after))}`,
+    before && `to ${clock.format(Date.parse(before))}`,
+  ]
+    .filter(Boolean)
+    .join(" ");
 
 function Chips({
   search,
@@ -89,6 +104,14 @@ function Chips({
         text: `${name === "worker_id" ? "worker" : "pipeline"}: ${search[name]}`,
         remove: () => set({ [name]: "" }),
       })),
+    ...(search.ended_after || search.ended_before
+      ? [
+          {
+            text: `ended ${spanText(search)}`,
+            remove: () => set({ ended_after: "", ended_before: "" }),
+          },
+        ]
+      : []),
   ];
   return chips.map(({ text, remove }) => (
     <Button

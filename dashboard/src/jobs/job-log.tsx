@@ -1,6 +1,7 @@
 import { AttemptSelect } from "./attempt-select";
 import { isFinished, type JobData } from "./job-data";
 import styles from "./job-log.module.css";
+import { readLogQuery, withoutAttempt } from "./log/log-query";
 import { LogView } from "./log/log-view";
 import type { JobSearch } from "./search";
 
@@ -14,17 +15,25 @@ export function JobLog({ job, search, onChange }: Props) {
   if (job.attempts === 0) {
     return <p className={styles.none}>There is no log before a worker has started the job.</p>;
   }
-  const attempt = Math.min(search.attempt ?? job.attempts, job.attempts);
+  const query = search.q ?? "";
+  const asked = readLogQuery(query).attempt ?? search.attempt ?? job.attempts;
+  const attempt = Math.min(asked, job.attempts);
   const isLive = !isFinished(job) && attempt === job.attempts;
   return (
     <div className={styles.log}>
-      <AttemptSelect job={job} attempt={attempt} onChange={(next) => onChange({ attempt: next })} />
+      <AttemptSelect
+        job={job}
+        attempt={attempt}
+        onChange={(next) => onChange({ attempt: next, q: withoutAttempt(query) })}
+      />
+      {asked > attempt && (
+        <p className={styles.quiet}>{`There is no attempt ${asked}: this is the latest one.`}</p>
+      )}
       <LogView
-        key={attempt}
         jobId={job.job_id}
         attempt={attempt}
         isLive={isLive}
-        query={search.q ?? ""}
+        query={query}
         line={search.line}
         emptyText={isLive ? "The worker has written nothing yet." : "This attempt wrote nothing."}
         onChange={onChange}

@@ -148,6 +148,10 @@ function Actions({ job }: { job: JobData }) {
   const retry = useRetryJob(job.job_id);
   const canCancel = !isFinished(job) && !job.cancel_requested_at;
   const navigate = useNavigate();
+  const close = (): void => {
+    setAsking(false);
+    cancel.reset();
+  };
   const clone = (): void => void navigate({ to: "/submit", search: { from: job.job_id } });
   useHotkeys([
     ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setAsking(true) }] : []),
@@ -174,11 +178,12 @@ function Actions({ job }: { job: JobData }) {
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={() => setAsking(false)}
+        onClose={close}
         title="Cancel this job?"
         action="Cancel the job"
         busy={cancel.isPending}
-        onConfirm={() => cancel.mutate(undefined, { onSettled: () => setAsking(false) })}
+        refused={{ what: "The job was not cancelled", error: cancel.error }}
+        onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
       >
         <p>It ends as failed with the code cancelled, and no other attempt is made.</p>
         {job.raw_status === "running" && (

@@ -16,7 +16,7 @@ export function JobsPage() {
   const list = useJobList(search);
   const isFiltered = Object.keys(search).length > 0;
   return (
-    <Page title="Jobs">
+    <Page title="Jobs" shows="all">
       <Toolbar end={<NewRows list={list} />}>
         <JobFilters
           search={search}

@@ -33,6 +33,9 @@ export interface JobsSearch {
   /** Submitted from this day on, and before the end of that one: YYYY-MM-DD, local. */
   from?: string;
   to?: string;
+  /** Ended within this time span, as a chart gives it: ISO 8601, UTC. */
+  ended_after?: string;
+  ended_before?: string;
 }
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
@@ -48,6 +51,15 @@ const readDay = (search: Search, name: string): string | undefined => {
   return text && isDay(text) ? text : undefined;
 };
 
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
+
+const readTime = (search: Search, name: string): string | undefined => {
+  const text = readText(search, name);
+  return text && TIME.test(text) && isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text))
+    ? text
+    : undefined;
+};
+
 export const readJobsSearch = (search: Search): JobsSearch =>
   given({
     status: readSomeOf(search, "status", JOB_STATUSES),
@@ -59,6 +71,8 @@ export const readJobsSearch = (search: Search): JobsSearch =>
     pipeline_id: readText(search, "pipeline_id"),
     from: readDay(search, "from"),
     to: readDay(search, "to"),
+    ended_after: readTime(search, "ended_after"),
+    ended_before: readTime(search, "ended_before"),
   });
 
 const JOB_TABS = ["overview", "metrics", "log", "artifacts", "bill"] as const;

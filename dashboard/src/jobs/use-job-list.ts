@@ -24,9 +24,11 @@ export function useJobList(search: JobsSearch): LiveList<JobData> {
   });
 }
 
-function apiFilters({ from, to, ...rest }: JobsSearch) {
+function apiFilters({ from, to, ended_after, ended_before, ...rest }: JobsSearch) {
   return {
     ...rest,
+    ...(ended_after ? { completed_after: ended_after } : {}),
+    ...(ended_before ? { completed_before: ended_before } : {}),
     ...(from ? { created_after: new Date(`${from}T00:00:00`).toISOString() } : {}),
     ...(to ? { created_before: endOf(to).toISOString() } : {}),
   };

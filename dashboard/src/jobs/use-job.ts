@@ -1,7 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
 import { toast } from "../ui/toasts";
 import { isFinished, plainJob } from "./job-data";
 
@@ -41,7 +40,6 @@ export function useCancelJob(jobId: string) {
           : "The worker has been told to stop. The job ends within 20 s.",
       );
     },
-    onError: (error) => toast.error(`The job was not cancelled. ${describeError(error).message}`),
     onSettled: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
   });
 }
@@ -56,7 +54,7 @@ export function useRetryJob(jobId: string) {
       toast.ok("A new job with the same payload is submitted.");
       await navigate({ to: "/jobs/$jobId", params: { jobId: job.job_id } });
     },
-    onError: (error) => toast.error(`The job was not retried. ${describeError(error).message}`),
+    onError: (error) => toast.refused("The job was not retried", error),
     onSettled: () => queries.invalidateQueries({ queryKey: ["jobs", "head"] }),
   });
 }

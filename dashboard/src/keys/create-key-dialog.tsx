@@ -4,7 +4,7 @@ import { useSigned } from "../api/context";
 import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { Dialog, DialogActions } from "../ui/dialog";
-import { Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { Field, Input, Select } from "../ui/field";
 import styles from "./create-key-dialog.module.css";
 import { EXPIRIES, type Expiry, expiryDate } from "./expiry";
@@ -29,6 +29,15 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
   );
 }
 
+const MAX_NAME = 128;
+
+function problemOfName(name: string): string | undefined {
+  if (name === "") return "Give it a name: jobs made with it carry it.";
+  return name.length > MAX_NAME
+    ? `At most ${MAX_NAME} characters: these are ${name.length}.`
+    : undefined;
+}
+
 interface FormProps {
   onClose: () => void;
   onMade: (key: NewApiKey) => void;
@@ -46,12 +55,12 @@ function CreateForm({ onClose, onMade }: FormProps) {
   const refused = create.error ? describeError(create.error) : undefined;
   const expiresAt = expiryDate(expiry, day);
   const problems = {
-    name: name.trim() === "" ? "Give it a name: jobs made with it carry it." : undefined,
+    name: problemOfName(name.trim()),
     expires_at: expiresAt === "invalid" ? "A day after today." : undefined,
   };
   const errorOf = (field: "name" | "expires_at"): string | undefined =>
     (wasSent ? problems[field] : undefined) ??
-    (refused?.param === field ? refused.message : undefined);
+    (refused?.param === field ? refused.atField : undefined);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     setSent(true);
@@ -61,14 +70,14 @@ function CreateForm({ onClose, onMade }: FormProps) {
   };
   return (
     <form onSubmit={submit} noValidate className={styles.form}>
-      <Field label="Name" required error={errorOf("name")} hint="Who or what uses it, such as ci.">
+      <Field
+        label="Name"
+        required
+        error={errorOf("name")}
+        hint={`Who or what uses it, such as ci. At most ${MAX_NAME} characters.`}
+      >
         {(input) => (
-          <Input
-            {...input}
-            maxLength={128}
-            value={name}
-            onChange={({ target }) => setName(target.value)}
-          />
+          <Input {...input} value={name} onChange={({ target }) => setName(target.value)} />
         )}
       </Field>
       <ScopeChoice scope={scope} isAdmin={session.scope === "admin"} onChange={setScope} />
@@ -112,7 +121,7 @@ function CreateForm({ onClose, onMade }: FormProps) {
         )}
       </div>
       {refused && refused.param !== "name" && refused.param !== "expires_at" && (
-        <Notice tone="danger">{refused.message}</Notice>
+        <ErrorBanner what="The key was not created" error={create.error} />
       )}
       <DialogActions>
         <Button onClick={onClose}>Cancel</Button>

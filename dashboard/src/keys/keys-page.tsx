@@ -49,6 +49,7 @@ export function KeysPage() {
   return (
     <Page
       title="API keys"
+      shows="own"
       actions={
         <Button
           kind="primary"

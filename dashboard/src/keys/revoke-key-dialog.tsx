@@ -16,17 +16,22 @@ interface Props {
 export function RevokeKeyDialog({ apiKey, children, isOwn, onClose }: Props) {
   const revoke = useRevokeKey();
   const isSession = apiKey?.session_of != null;
+  const close = (): void => {
+    onClose();
+    revoke.reset();
+  };
   return (
     <ConfirmDialog
       open={apiKey !== undefined}
-      onClose={onClose}
+      onClose={close}
       title={isSession ? "End this session?" : `Revoke ${apiKey?.name}?`}
       action={isSession ? "End the session" : "Revoke the key"}
       busy={revoke.isPending}
-      onConfirm={() => apiKey && revoke.mutate(apiKey, { onSettled: onClose })}
+      refused={{ what: "The key was not revoked", error: revoke.error }}
+      onConfirm={() => apiKey && revoke.mutate(apiKey, { onSuccess: close })}
     >
       {isOwn && (
-        <Notice tone="danger">
+        <Notice tone="warn">
           <strong>You are signed in with it.</strong> This page, and every other that uses it, is
           signed out at once.
         </Notice>

@@ -1,7 +1,6 @@
 import type { ApiKey, NewApiKey } from "@forge/sdk";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useForge, useSigned } from "../api/context";
-import { describeError, isKeyRefused } from "../api/errors";
 import { toast } from "../ui/toasts";
 import type { Scope } from "./key-state";
 
@@ -54,11 +53,6 @@ export function useRevokeKey() {
   return useMutation({
     mutationFn: ({ key_id }: ApiKey) => forge.apiKeys.revoke(key_id),
     onSuccess: (_, { name }) => toast.ok(`The key ${name} is revoked.`),
-    onError: (error) => {
-      // Its own session: what follows is the sign-in.
-      if (isKeyRefused(error)) return;
-      toast.error(`The key was not revoked. ${describeError(error).message}`);
-    },
     onSettled: () => queries.invalidateQueries({ queryKey: ["keys"] }),
   });
 }

@@ -1,5 +1,6 @@
 import type { BillingSummary, JobCounts, Worker } from "@forge/sdk";
 import { Link } from "@tanstack/react-router";
+import { useSigned } from "../api/context";
 import { Figure, Figures } from "../ui/figure";
 import { formatNumber, formatUsd } from "../ui/format";
 import { Skeleton } from "../ui/skeleton";
@@ -17,6 +18,7 @@ const WAITING = ["pending", "provisioning_worker", "assigned"] as const;
 const BLANK = "\u00a0";
 
 export function KeyFigures({ counts, month, workers }: Props) {
+  const { session } = useSigned();
   const by = counts?.by_status;
   const waiting = by && WAITING.reduce((sum, status) => sum + by[status], 0);
   const count = (status: string): number =>
@@ -71,7 +73,11 @@ export function KeyFigures({ counts, month, workers }: Props) {
         note={troubled > 0 ? `${troubled} in trouble` : BLANK}
       />
       <Figure
-        name="This month (UTC)"
+        name={
+          session.scope === "admin"
+            ? `This month (UTC), only ${session.userId}`
+            : "This month (UTC)"
+        }
         value={month ? formatUsd(month.estimated_invoice.total_usd) : LOADING}
         note={month ? `Forecast ${formatUsd(month.forecast_usd)}${capText(month)}` : BLANK}
       />

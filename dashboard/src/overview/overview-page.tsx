@@ -34,7 +34,7 @@ export function OverviewPage() {
     Object.values(counts.data.by_status).every((count) => count === 0) &&
     month.data?.records === 0;
   return (
-    <Page title="Overview">
+    <Page title="Overview" shows="all">
       {counts.error && (
         <ErrorBanner
           what="The numbers could not be updated"

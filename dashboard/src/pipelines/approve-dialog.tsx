@@ -84,7 +84,6 @@ function Decide({
           <TextArea
             {...input}
             rows={2}
-            maxLength={4096}
             value={note}
             onChange={({ target }) => setNote(target.value)}
           />

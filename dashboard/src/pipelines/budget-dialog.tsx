@@ -44,7 +44,7 @@ function BudgetForm({ pipeline, onClose }: Omit<Props, "open">) {
       <Field
         label="Budget in USD"
         hint="Empty: no budget."
-        error={refusal?.param ? refusal.message : undefined}
+        error={refusal?.param ? refusal.atField : undefined}
       >
         {(input) => (
           <Input

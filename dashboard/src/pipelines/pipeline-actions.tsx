@@ -85,17 +85,21 @@ function CancelDialog({
     pipelineId: pipeline.pipeline_id,
     call: () => forge.pipelines.cancel(pipeline.pipeline_id),
     done: () => "The pipeline is being cancelled.",
-    failed: "The pipeline was not cancelled.",
   });
+  const close = (): void => {
+    onClose();
+    cancel.reset();
+  };
   const active = pipeline.steps.filter(({ status }) => status === "running");
   return (
     <ConfirmDialog
       open={open}
-      onClose={onClose}
+      onClose={close}
       title="Cancel this pipeline?"
       action="Cancel the pipeline"
       busy={cancel.isPending}
-      onConfirm={() => cancel.mutate(undefined, { onSettled: onClose })}
+      refused={{ what: "The pipeline was not cancelled", error: cancel.error }}
+      onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
     >
       <p>
         {active.length > 0

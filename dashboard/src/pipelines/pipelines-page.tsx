@@ -31,6 +31,7 @@ export function PipelinesPage() {
   return (
     <Page
       title="Pipelines"
+      shows="all"
       actions={
         <Link to="/pipelines/new" className={buttonClass("primary")}>
           <Plus size={14} />

@@ -65,7 +65,7 @@ function ResumeForm({ pipeline, onClose }: Omit<Props, "open">) {
   };
   const refusal = resume.error ? describeError(resume.error) : undefined;
   const errorAt = (param: string): string | undefined =>
-    refusal?.param === param ? refusal.message : undefined;
+    refusal?.param === param ? refusal.atField : undefined;
   const gateError = (step: string): string | undefined =>
     errorAt(`gates.${changed.findIndex((gate) => gate.step === step)}.condition`);
   const isPlaced =

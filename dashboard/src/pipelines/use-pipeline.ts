@@ -7,7 +7,6 @@ import {
   useQueryClient,
 } from "@tanstack/react-query";
 import { useForge } from "../api/context";
-import { describeError } from "../api/errors";
 import { POLL_MS } from "../api/queries";
 import { plainJob } from "../jobs/job-data";
 import { toast } from "../ui/toasts";
@@ -56,18 +55,15 @@ export function usePipelineJobs(pipeline: Pipeline) {
   });
 }
 
-/** A change of a pipeline: its answer is shown at once, its refusal is said. */
+/** A change of a pipeline: its answer is shown at once, its refusal by the dialog that asked for it. */
 export function usePipelineChange<Values>({
   pipelineId,
   call,
   done,
-  failed,
 }: {
   pipelineId: string;
   call: (values: Values) => Promise<Pipeline>;
   done: (values: Values) => string;
-  /** Undefined where the refusal is shown in the form. */
-  failed?: string;
 }): UseMutationResult<Pipeline, Error, Values> {
   const queries = useQueryClient();
   return useMutation({
@@ -75,9 +71,6 @@ export function usePipelineChange<Values>({
     onSuccess: (pipeline, values) => {
       showAtOnce(queries, pipeline);
       toast.ok(done(values));
-    },
-    onError: (error) => {
-      if (failed) toast.error(`${failed} ${describeError(error).message}`);
     },
     onSettled: () => queries.invalidateQueries({ queryKey: keyOf(pipelineId) }),
   });

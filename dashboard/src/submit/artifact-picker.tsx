@@ -73,7 +73,7 @@ export function ArtifactPicker({ source, input, value, onChange, onChoose }: Pro
         aria-autocomplete="list"
         aria-activedescendant={isOpen && chosen ? `${listId}-${active}` : undefined}
         spellCheck={false}
-        placeholder={`Choose ${source.type === "artifact" ? "an" : "a"} ${source.type}, or paste ${source.takes === "id" ? "an id" : "a URI"}`}
+        placeholder={`Choose, or paste ${source.takes === "id" ? "an id" : "a URI"}`}
         value={value}
         onChange={({ target }) => {
           onChange(target.value);

@@ -30,11 +30,20 @@ function checkInteger({ minimum, maximum }: FormFieldSchema, text: string): Chec
   return { value };
 }
 
-function checkText({ maxLength, pattern, description }: FormFieldSchema, text: string): Checked {
+function checkText(
+  { name, maxLength, pattern, description }: FormFieldSchema,
+  text: string,
+): Checked {
   const problem = problemOfText(text, maxLength);
   if (problem) return { problem };
-  // The pattern has no file://: which folders it may name only the server knows.
-  if (pattern && !text.startsWith("file://") && !new RegExp(pattern, "u").test(text)) {
+  // The pattern has no file://: which folders it may name only the server knows. Of a name the server says what it
+  // must not have.
+  if (
+    pattern &&
+    name.endsWith("_uri") &&
+    !text.startsWith("file://") &&
+    !new RegExp(pattern, "u").test(text)
+  ) {
     return { problem: `This must be ${description ?? "of another form"}.` };
   }
   return { value: text };

@@ -41,9 +41,7 @@ export function FormField({ type, field, value, error, onChange }: Props) {
     }
     if (isObject || isText) return <TextArea {...common(input)} rows={isObject ? 4 : 2} />;
     if (field.type === "integer") return <Input {...common(input)} inputMode="numeric" />;
-    return (
-      <Input {...common(input)} maxLength={field.type === "array" ? undefined : field.maxLength} />
-    );
+    return <Input {...common(input)} />;
   };
   return (
     <div className={isWide ? styles.wide : undefined} data-field={field.name}>

@@ -5,7 +5,7 @@ import { describeError } from "../api/errors";
 import type { JobType } from "../jobs/search";
 import { Button } from "../ui/button";
 import { cx } from "../ui/cx";
-import { ErrorBanner, Notice } from "../ui/error-banner";
+import { ErrorBanner } from "../ui/error-banner";
 import { Select } from "../ui/field";
 import { formatUsd } from "../ui/format";
 import { useHotkeys } from "../ui/hotkeys";
@@ -143,13 +143,12 @@ function FieldGroup({ title, type, fields, state }: GroupProps) {
 }
 
 function Refusal({ error }: { error: unknown }) {
-  const { code, message } = describeError(error);
-  if (code !== "budget_exhausted") {
-    return <ErrorBanner what="The job was not submitted" error={error} />;
-  }
+  const isBudget = describeError(error).code === "budget_exhausted";
   return (
-    <Notice tone="danger" action={<Link to="/billing">See the budget</Link>}>
-      <strong>The month's budget does not allow this job.</strong> {message}
-    </Notice>
+    <ErrorBanner
+      what={isBudget ? "The month's budget does not allow this job" : "The job was not submitted"}
+      error={error}
+      action={isBudget && <Link to="/billing">See the budget</Link>}
+    />
   );
 }

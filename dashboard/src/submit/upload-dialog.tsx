@@ -6,7 +6,7 @@ import { Meter } from "../ui/bars";
 import { Button } from "../ui/button";
 import { cx } from "../ui/cx";
 import { Dialog, DialogActions } from "../ui/dialog";
-import { Notice } from "../ui/error-banner";
+import { ErrorBanner, Notice } from "../ui/error-banner";
 import { Field, Input } from "../ui/field";
 import { formatBytes, formatPercent } from "../ui/format";
 import styles from "./upload-dialog.module.css";
@@ -27,6 +27,8 @@ export function UploadDialog({ open, onClose, onDone }: Props) {
   );
 }
 
+const MAX_NAME = 256;
+
 const STEPS: Record<UploadProgress["step"], string> = {
   checksum: "Computing the checksum",
   sending: "Sending",
@@ -38,6 +40,7 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
   const [name, setName] = useState("");
   const upload = useUpload(onDone);
   const isOfKnownKind = !file || contentTypeOf(file.name) !== undefined;
+  const isTooLong = name.trim().length > MAX_NAME;
   const choose = (chosen: File | undefined): void => {
     if (!chosen) return;
     upload.reset();
@@ -46,7 +49,7 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
   };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    if (file) upload.mutate({ file, name: name.trim() || file.name });
+    if (file && !isTooLong) upload.mutate({ file, name: name.trim() || file.name });
   };
   const { progress } = upload;
   return (
@@ -58,11 +61,18 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
         </Notice>
       )}
       {file && isOfKnownKind && (
-        <Field label="Name" hint="What the dataset is called in lists.">
+        <Field
+          label="Name"
+          hint={`What the dataset is called in lists. At most ${MAX_NAME} characters.`}
+          error={
+            isTooLong
+              ? `At most ${MAX_NAME} characters: these are ${name.trim().length}.`
+              : undefined
+          }
+        >
           {(input) => (
             <Input
               {...input}
-              maxLength={256}
               value={name}
               disabled={upload.isPending}
               onChange={({ target }) => setName(target.value)}
@@ -94,17 +104,11 @@ function UploadForm({ onClose, onDone }: Omit<Props, "open">) {
 }
 
 function Refused({ error }: { error: unknown }) {
-  const { message, code } = describeError(error);
-  return (
-    <Notice tone="danger">
-      <strong>
-        {code === "checksum_mismatch"
-          ? "The bytes that arrived are not the bytes of your file."
-          : "The dataset was not stored."}
-      </strong>{" "}
-      {message}
-    </Notice>
-  );
+  const what =
+    describeError(error).code === "checksum_mismatch"
+      ? "The bytes that arrived are not the bytes of your file"
+      : "The dataset was not stored";
+  return <ErrorBanner what={what} error={error} />;
 }
 
 interface ZoneProps {

@@ -82,7 +82,7 @@ export function useSubmitForm(type: JobType, start: Start) {
 
 /** The field that a refusal is about. Its `param` may be the field's other name, or a part of it. */
 function fieldOf(error: unknown, form: FormSchema): { name: string; message: string } | undefined {
-  const { param, message } = describeError(error);
+  const { param, atField: message } = describeError(error);
   const path = param?.replace(/^payload\./, "");
   if (!path) return undefined;
   const own = nameIn(form, path.split(/[.[]/)[0] ?? "");

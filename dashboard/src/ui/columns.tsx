@@ -1,8 +1,10 @@
 import styles from "./columns.module.css";
+import { useSpan } from "./use-span";
 
 interface ChartColumn {
-  /** What the column stands for, e.g. "14:00 to 14:30". */
-  label: string;
+  /** Where the column begins and ends, e.g. "14:00" and "14:30". */
+  from: string;
+  to: string;
   /** From the bottom up, in the order of the series. */
   values: readonly number[];
 }
@@ -21,12 +23,15 @@ interface Props {
   format: (value: number) => string;
   /** Below the first and the last column. */
   ends: readonly [string, string];
+  /** Opens what is behind columns, from the first chosen one to the last. */
+  onSpan: (first: number, last: number) => void;
 }
 
 const HEIGHT = 120;
 
-/** Stacked columns over time. Each column's numbers are in its tooltip. */
-export function Columns({ label, series, columns, format, ends }: Props) {
+/** Stacked columns over time. Each column's numbers are in its tooltip; a click or dragging opens what is behind them. */
+export function Columns({ label, series, columns, format, ends, onSpan }: Props) {
+  const { chosen, handlers } = useSpan(columns.length, onSpan);
   const sums = columns.map(({ values }) => values.reduce((sum, value) => sum + value, 0));
   const largest = Math.max(...sums, 0);
   const width = 100 / Math.max(1, columns.length);
@@ -43,34 +48,66 @@ export function Columns({ label, series, columns, format, ends }: Props) {
           ))}
         </ul>
       </div>
-      <svg
-        className={styles.plot}
-        viewBox={`0 0 100 ${HEIGHT}`}
-        preserveAspectRatio="none"
-        role="img"
-        aria-label={`${label}: at most ${format(largest)}`}
+      <div
+        className={styles.area}
+        role="group"
+        aria-label={`${label}: at most ${format(largest)}. Arrow keys choose a column, with Shift several; Enter opens them.`}
+        tabIndex={0}
+        {...handlers}
       >
-        <line x1="0" x2="100" y1="0.5" y2="0.5" className={styles.grid} />
-        <line x1="0" x2="100" y1={HEIGHT / 2} y2={HEIGHT / 2} className={styles.grid} />
-        <line x1="0" x2="100" y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className={styles.axis} />
-        {columns.map((column, at) => (
-          <Stack
-            key={at}
-            column={column}
-            series={series}
-            left={at * width}
-            width={width}
-            largest={largest}
-            format={format}
-          />
-        ))}
-      </svg>
-      <div className={styles.ends} aria-hidden="true">
-        <span>{ends[0]}</span>
-        <span>{ends[1]}</span>
+        <svg
+          className={styles.plot}
+          viewBox={`0 0 100 ${HEIGHT}`}
+          preserveAspectRatio="none"
+          aria-hidden="true"
+        >
+          {chosen && (
+            <rect
+              x={chosen.first * width}
+              y="0"
+              width={(chosen.last - chosen.first + 1) * width}
+              height={HEIGHT}
+              className={styles.chosen}
+            />
+          )}
+          <line x1="0" x2="100" y1="0.5" y2="0.5" className={styles.grid} />
+          <line x1="0" x2="100" y1={HEIGHT / 2} y2={HEIGHT / 2} className={styles.grid} />
+          <line x1="0" x2="100" y1={HEIGHT - 0.5} y2={HEIGHT - 0.5} className={styles.axis} />
+          {columns.map((column, at) => (
+            <Stack
+              key={at}
+              column={column}
+              series={series}
+              left={at * width}
+              width={width}
+              largest={largest}
+              format={format}
+            />
+          ))}
+        </svg>
+      </div>
+      <div className={styles.ends}>
+        <span aria-hidden="true">{ends[0]}</span>
+        <span role="status">
+          {chosen && sumOf(columns.slice(chosen.first, chosen.last + 1), series, format)}
+        </span>
+        <span aria-hidden="true">{ends[1]}</span>
       </div>
     </figure>
   );
+}
+
+/** What the chosen columns come to, e.g. "14:00 to 16:30: completed 5, failed 1". */
+function sumOf(
+  columns: readonly ChartColumn[],
+  series: readonly Series[],
+  format: (value: number) => string,
+): string {
+  const parts = series.map(({ name }, at) => {
+    const sum = columns.reduce((total, { values }) => total + (values[at] ?? 0), 0);
+    return `${name} ${format(sum)}`;
+  });
+  return `${columns[0]?.from} to ${columns.at(-1)?.to}: ${parts.join(", ")}`;
 }
 
 function Stack({
@@ -88,11 +125,10 @@ function Stack({
   largest: number;
   format: (value: number) => string;
 }) {
-  const parts = series.map(({ name }, at) => `${name} ${format(column.values[at] ?? 0)}`);
   let bottom = HEIGHT;
   return (
     <g className={styles.column}>
-      <title>{`${column.label}: ${parts.join(", ")}`}</title>
+      <title>{sumOf([column], series, format)}</title>
       {/* All of the column's height shows the tooltip, not only what is filled. */}
       <rect x={left} y="0" width={width} height={HEIGHT} className={styles.target} />
       {series.map(({ name, color }, at) => {

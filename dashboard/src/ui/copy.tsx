@@ -35,18 +35,21 @@ export function CopyButton({ text, label = "Copy" }: { text: string; label?: str
 const TAIL = 8;
 
 /** An id in monospace; where there is no room for all of it, its middle is left out. */
-export const IdText = ({ id }: { id: string }) => (
-  <code className={styles.text} title={id}>
-    {/* In one piece for screen readers. */}
-    <span className={cx("visually-hidden", styles.whole)}>{id}</span>
-    <span className={styles.start} aria-hidden="true">
-      {id.slice(0, -TAIL)}
-    </span>
-    <span className={styles.end} aria-hidden="true">
-      {id.slice(-TAIL)}
-    </span>
-  </code>
-);
+export const IdText = ({ id }: { id: string }) =>
+  id.length <= TAIL ? (
+    <code title={id}>{id}</code>
+  ) : (
+    <code className={styles.text} title={id}>
+      {/* In one piece for screen readers. */}
+      <span className={cx("visually-hidden", styles.whole)}>{id}</span>
+      <span className={styles.start} aria-hidden="true">
+        {id.slice(0, -TAIL)}
+      </span>
+      <span className={styles.end} aria-hidden="true">
+        {id.slice(-TAIL)}
+      </span>
+    </code>
+  );
 
 /** The same with a button that copies it. */
 export function Id({ id }: { id: string }) {

@@ -3,6 +3,7 @@ import { X } from "lucide-react";
 import { type ReactNode, useRef } from "react";
 import { Button, IconButton } from "./button";
 import styles from "./dialog.module.css";
+import { ErrorBanner } from "./error-banner";
 
 interface Props {
   open: boolean;
@@ -75,14 +76,24 @@ interface ConfirmProps {
   children: ReactNode;
   action: string;
   busy?: boolean;
+  /** It was refused: the dialog stays open, and says why. */
+  refused?: { what: string; error: unknown } | undefined;
   onConfirm: () => void;
 }
 
 /** Asks before something that can't be undone. */
-export function ConfirmDialog({ children, action, busy, onConfirm, ...rest }: ConfirmProps) {
+export function ConfirmDialog({
+  children,
+  action,
+  busy,
+  refused,
+  onConfirm,
+  ...rest
+}: ConfirmProps) {
   return (
     <Dialog {...rest}>
       <div className={styles.text}>{children}</div>
+      {refused?.error != null && <ErrorBanner {...refused} />}
       <DialogActions>
         <Button onClick={rest.onClose}>Keep it</Button>
         <Button kind="danger" busy={busy ?? false} onClick={onConfirm}>

@@ -10,19 +10,26 @@ interface Props {
   /** What could not be done, e.g. "The job could not be loaded". */
   what: string;
   onRetry?: () => void;
+  /** What else can be done about it. */
+  action?: ReactNode;
 }
 
-/** What is wrong, and what to do. Data that is there already stays on the page beside it. */
-export function ErrorBanner({ error, what, onRetry }: Props) {
+/**
+ * What is wrong, and what to do: of all that is refused or fails, on a page, in a dialog and in a corner. What is
+ * wrong with one field stands at that field. Data that is there already stays on the page beside it.
+ */
+export function ErrorBanner({ error, what, onRetry, action }: Props) {
   const { message, requestId } = describeError(error);
   return (
     <Notice
       tone="danger"
       action={
-        onRetry && (
+        onRetry ? (
           <Button size="small" onClick={onRetry}>
             Try again
           </Button>
+        ) : (
+          action
         )
       }
     >

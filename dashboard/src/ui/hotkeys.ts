@@ -48,7 +48,25 @@ function onKeyDown(event: KeyboardEvent): void {
   if (!found) return;
   event.preventDefault();
   typed = "";
+  focusButtonOf(pressed);
   found.run();
+}
+
+/**
+ * Where nothing has the focus, a key acts as its button does: a dialog that it opens gives the focus back to that
+ * button when it is closed.
+ */
+function focusButtonOf(pressed: string): void {
+  const { activeElement } = document;
+  if (activeElement && activeElement !== document.body && activeElement.id !== "main") return;
+  const shortcut = pressed.replace(
+    /^mod\+(.)$/,
+    (_, key: string) => `Control+${key.toUpperCase()}`,
+  );
+  const buttons = document.querySelectorAll<HTMLElement>("[aria-keyshortcuts]");
+  [...buttons]
+    .find((each) => each.getAttribute("aria-keyshortcuts")?.split(" ").includes(shortcut))
+    ?.focus({ preventScroll: true });
 }
 
 const find = (keys: string): Hotkey | undefined => hotkeysNow().find((each) => each.keys === keys);

@@ -2,6 +2,7 @@ import type { ReactNode } from "react";
 import { useEffect } from "react";
 import { cx } from "./cx";
 import styles from "./page.module.css";
+import { Scope, type Shown } from "./scope";
 
 interface Props {
   title: string;
@@ -10,12 +11,14 @@ interface Props {
   /** Above the title: where this page belongs. */
   above?: ReactNode;
   actions?: ReactNode;
+  /** Said to an admin. */
+  shows?: Shown;
   /** Forms are easier to read when narrow. */
   narrow?: boolean;
   children: ReactNode;
 }
 
-export function Page({ title, heading, above, actions, narrow, children }: Props) {
+export function Page({ title, heading, above, actions, shows, narrow, children }: Props) {
   useEffect(() => {
     document.title = `${title} · Forge`;
   }, [title]);
@@ -24,7 +27,10 @@ export function Page({ title, heading, above, actions, narrow, children }: Props
       <header className={styles.header}>
         <div className={styles.titles}>
           {above && <div className={styles.above}>{above}</div>}
-          <h1 className={styles.heading}>{heading ?? title}</h1>
+          <div className={styles.heading}>
+            <h1 className={styles.heading}>{heading ?? title}</h1>
+            {shows && <Scope of={shows} />}
+          </div>
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}
       </header>

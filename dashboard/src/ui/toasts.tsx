@@ -1,13 +1,14 @@
 import { X } from "lucide-react";
 import { useSyncExternalStore } from "react";
 import { IconButton } from "./button";
-import { cx } from "./cx";
+import { ErrorBanner } from "./error-banner";
 import styles from "./toasts.module.css";
 
 interface Toast {
   id: number;
-  tone: "ok" | "danger";
   text: string;
+  /** It was refused: `text` says what. */
+  error?: unknown;
 }
 
 /** Long enough to read; what failed stays until it is closed. */
@@ -24,17 +25,18 @@ function set(next: readonly Toast[]): void {
 
 const close = (id: number): void => set(toasts.filter((each) => each.id !== id));
 
-function show(tone: Toast["tone"], text: string): void {
+function show(toast: Omit<Toast, "id">): void {
   lastId += 1;
   const id = lastId;
-  set([...toasts.slice(-3), { id, tone, text }]);
-  if (tone === "ok") setTimeout(() => close(id), SHOWN_MS);
+  set([...toasts.slice(-3), { id, ...toast }]);
+  if (toast.error === undefined) setTimeout(() => close(id), SHOWN_MS);
 }
 
 /** Says that something was done, or why it was not. */
 export const toast = {
-  ok: (text: string): void => show("ok", text),
-  error: (text: string): void => show("danger", text),
+  ok: (text: string): void => show({ text }),
+  /** @param what was not done, e.g. "The job was not retried". */
+  refused: (what: string, error: unknown): void => show({ text: what, error }),
 };
 
 function subscribe(listener: () => void): () => void {
@@ -46,14 +48,27 @@ export function Toasts() {
   const shown = useSyncExternalStore(subscribe, () => toasts);
   return (
     <div className={styles.toasts} aria-live="polite" role="status">
-      {shown.map(({ id, tone, text }) => (
-        <div key={id} className={cx(styles.toast, styles[tone])}>
-          <span>{text}</span>
-          <IconButton size="small" label="Close" onClick={() => close(id)}>
-            <X size={14} />
-          </IconButton>
-        </div>
+      {shown.map((each) => (
+        <One key={each.id} toast={each} />
       ))}
+    </div>
+  );
+}
+
+function One({ toast: { id, text, error } }: { toast: Toast }) {
+  const end = (
+    <IconButton size="small" label="Close" onClick={() => close(id)}>
+      <X size={14} />
+    </IconButton>
+  );
+  return error === undefined ? (
+    <div className={styles.toast}>
+      <span>{text}</span>
+      {end}
+    </div>
+  ) : (
+    <div className={styles.refused}>
+      <ErrorBanner what={text} error={error} action={end} />
     </div>
   );
 }

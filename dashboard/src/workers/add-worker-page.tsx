@@ -34,7 +34,9 @@ export function AddWorkerPage() {
   });
   const failed = register.error ?? look.error;
   const refusal = failed ? describeError(failed) : undefined;
-  const known = FIELDS.some(({ name }) => name === refusal?.param);
+  // Of a list the API names the entry, as `tags.0`.
+  const place = refusal?.param?.split(".")[0];
+  const known = FIELDS.some(({ name }) => name === place);
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     register.reset();
@@ -54,7 +56,7 @@ export function AddWorkerPage() {
             label={label}
             required={required ?? false}
             hint={hint}
-            error={refusal?.param === name ? refusal.message : undefined}
+            error={place === name ? refusal?.atField : undefined}
           >
             {(input) => (
               <Input

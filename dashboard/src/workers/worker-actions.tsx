@@ -3,10 +3,16 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { useSigned } from "../api/context";
-import { describeError } from "../api/errors";
 import { Button } from "../ui/button";
 import { ConfirmDialog } from "../ui/dialog";
 import { toast } from "../ui/toasts";
+
+interface Act {
+  run: () => Promise<unknown>;
+  done: string;
+  /** What a refusal is called; undefined where a dialog shows it. */
+  failed?: string;
+}
 
 /** What can be done with a worker in its state. */
 export function WorkerActions({ worker }: { worker: WorkerDetail }) {
@@ -16,18 +22,26 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
   const [isAsking, setAsking] = useState(false);
   const { worker_id: id } = worker;
   const act = useMutation({
-    mutationFn: async ({ run }: { run: () => Promise<unknown>; done: string }) => await run(),
+    mutationFn: async ({ run }: Act) => await run(),
     onSuccess: (_answer, { done }) => toast.ok(done),
-    onError: (error) => toast.error(describeError(error).message),
+    onError: (error, { failed }) => {
+      if (failed) toast.refused(failed, error);
+    },
     onSettled: () => queries.invalidateQueries({ queryKey: ["workers"] }),
   });
   const isServing = worker.status === "idle" || worker.status === "busy";
+  const close = (): void => {
+    setAsking(false);
+    act.reset();
+  };
   const remove = (): void =>
     act.mutate(
       { run: () => forge.workers.remove(id), done: `${id} is out of the fleet.` },
       {
-        onSuccess: () => void navigate({ to: "/workers" }),
-        onSettled: () => setAsking(false),
+        onSuccess: () => {
+          close();
+          void navigate({ to: "/workers" });
+        },
       },
     );
   return (
@@ -44,10 +58,15 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
           onClick={() =>
             act.mutate(
               worker.draining
-                ? { run: () => forge.workers.undrain(id), done: `${id} takes jobs again.` }
+                ? {
+                    run: () => forge.workers.undrain(id),
+                    done: `${id} takes jobs again.`,
+                    failed: "The worker still drains",
+                  }
                 : {
                     run: () => forge.workers.drain(id),
                     done: `${id} finishes its job and takes no other.`,
+                    failed: "The worker does not drain",
                   },
             )
           }
@@ -59,7 +78,11 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
         <Button
           busy={act.isPending}
           onClick={() =>
-            act.mutate({ run: () => forge.workers.reset(id), done: `${id} is back in service.` })
+            act.mutate({
+              run: () => forge.workers.reset(id),
+              done: `${id} is back in service.`,
+              failed: "The worker was not reset",
+            })
           }
         >
           Reset
@@ -72,21 +95,29 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
             act.mutate({
               run: () => forge.workers.bootstrap(id),
               done: `${id} is being set up again.`,
+              failed: "The worker is not set up again",
             })
           }
         >
           Set up again
         </Button>
       )}
-      <Button kind="danger" onClick={() => setAsking(true)}>
+      <Button
+        kind="danger"
+        onClick={() => {
+          act.reset();
+          setAsking(true);
+        }}
+      >
         Decommission
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={() => setAsking(false)}
+        onClose={close}
         title={`Decommission ${id}?`}
         action="Decommission"
         busy={act.isPending}
+        refused={{ what: "The worker was not decommissioned", error: act.error }}
         onConfirm={remove}
       >
         <p>It leaves the fleet at once.</p>

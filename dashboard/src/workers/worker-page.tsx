@@ -10,7 +10,7 @@ import { IdText } from "../ui/copy";
 import { DetailHeading, Verdict } from "../ui/detail";
 import { Empty } from "../ui/empty";
 import { ErrorBanner } from "../ui/error-banner";
-import { formatNumber } from "../ui/format";
+import { ABSENT, formatNumber } from "../ui/format";
 import { KeyValue } from "../ui/key-value";
 import { LoadMore } from "../ui/load-more";
 import { Page, Section } from "../ui/page";
@@ -104,7 +104,10 @@ function Facts({ worker }: { worker: WorkerDetail }) {
           },
           {
             name: "Memory",
-            value: `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`,
+            // A machine without a GPU reports zeros.
+            value: worker.mem_total
+              ? `${formatNumber(worker.mem_used, 1)} of ${formatNumber(worker.mem_total, 1)} GB`
+              : ABSENT,
           },
           { name: "Agent", value: worker.version ?? "–" },
         ]}

@@ -53,6 +53,10 @@ export function HeartbeatAge({ at }: { at: number | null }) {
   return <span>{text === "0 ms" ? "now" : text}</span>;
 }
 
+/** What a worker is filtered by. */
+export const gpuName = ({ gpu, gpu_count }: Pick<Worker, "gpu" | "gpu_count">): string =>
+  gpu_count === 0 ? "CPU" : gpu.name;
+
 export const gpuText = ({ gpu, gpu_count }: Pick<Worker, "gpu" | "gpu_count">): string =>
   gpu_count === 0
     ? "CPU"

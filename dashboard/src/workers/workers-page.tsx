@@ -16,7 +16,7 @@ import { Toolbar } from "../ui/toolbar";
 import { WORKER_STATUSES, type WorkersSearch } from "./search";
 import { MAX_WORKERS, useWorkers } from "./use-workers";
 import { WORKER_COLUMNS } from "./worker-columns";
-import { byTrouble, workerMark, workerStateName } from "./worker-state";
+import { byTrouble, gpuName, workerMark, workerStateName } from "./worker-state";
 
 const route = getRouteApi("/workers");
 export function WorkersPage() {
@@ -27,11 +27,13 @@ export function WorkersPage() {
     () => data?.filter((worker) => matches(worker, search)).sort(byTrouble),
     [data, search],
   );
+  const gpus = useMemo(() => [...new Set(data?.map(gpuName))].sort(), [data]);
   const change = (next: WorkersSearch): void =>
     void navigate({ to: "/workers", search: given({ ...search, ...next }), replace: true });
   return (
     <Page
       title="Workers"
+      shows="all"
       actions={
         <Link to="/workers/add/ssh" className={buttonClass("primary")}>
           <Plus size={14} />
@@ -58,6 +60,15 @@ export function WorkersPage() {
               </>
             )}
           />
+          {(gpus.length > 1 || search.gpu) && (
+            <ChoiceFilter
+              title="GPU"
+              chosen={search.gpu ?? []}
+              options={gpus}
+              onChange={(gpu) => change({ gpu })}
+              show={(gpu) => gpu}
+            />
+          )}
         </Toolbar>
       )}
       {error && (
@@ -97,8 +108,9 @@ const Fleet = ({ workers }: { workers: readonly Worker[] }) => {
   );
 };
 
-function matches(worker: Worker, { status, q }: WorkersSearch): boolean {
+function matches(worker: Worker, { status, gpu: gpus, q }: WorkersSearch): boolean {
   if (status && !status.some((each) => each === worker.status)) return false;
+  if (gpus && !gpus.includes(gpuName(worker))) return false;
   if (!q) return true;
   const { worker_id, ssh_host, gpu, gpu_type, tags } = worker;
   const text = [worker_id, ssh_host, gpu.name, gpu_type, ...tags].join(" ").toLowerCase();

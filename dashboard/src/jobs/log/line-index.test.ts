@@ -63,6 +63,13 @@ test("an expression that is none is an answer, not a failure", () => {
   expect(searchLines(indexOf("a"), "/(/")).toMatchObject({ error: expect.stringContaining("(") });
 });
 
+test("a level keeps its lines, also beside a text or an expression", () => {
+  const index = indexOf("INFO a\nERROR a\nERROR b\n[error] a\nerrors: a\n");
+  expect([...searchLines(index, "level:error").lines]).toEqual([1, 2, 3]);
+  expect([...searchLines(index, "level:error A").lines]).toEqual([1, 3]);
+  expect([...searchLines(index, "level:error /b$/").lines]).toEqual([2]);
+});
+
 test("64 MiB are indexed and searched in seconds", () => {
   const line =
     "2026-11-24 12:00:00 INFO step 12345 loss 0.123456 tokens/s 12345 and some more text\n";

@@ -1,8 +1,7 @@
 import { LineIndex } from "./line-index";
 import type { LogState } from "./protocol";
 
-/** A log up to this size is fetched in one piece; of a larger one the end comes first. */
-const SMALL_BYTES = 1_048_576;
+/** What is asked for first: the end, which is what people look at, and with it the length. */
 const TAIL_BYTES = 65_536;
 const POLL_MS = 1_500;
 const RETRY_MS = 5_000;
@@ -39,20 +38,22 @@ export class LogSource {
   }
 
   private async open(): Promise<void> {
-    const response = await this.fetch();
-    const length = Number(response.headers.get("content-length"));
-    if (!(length > SMALL_BYTES)) {
-      this.total = length || 0;
-      await this.read(response);
+    const end = await this.fetch(`bytes=-${TAIL_BYTES}`);
+    const range = rangeOf(end);
+    // No byte is there yet, or the server sends all of it.
+    if (!range || range.start === 0) {
+      this.total = range?.total ?? 0;
+      await this.read(end);
       return;
     }
-    await response.body?.cancel();
-    this.total = length;
-    const end = await this.fetch(`bytes=${length - TAIL_BYTES}-${length - 1}`);
-    this.tail = tailIndex(new Uint8Array(await end.arrayBuffer()));
+    const { start, total } = range;
+    this.total = total;
+    const bytes = new Uint8Array(await end.arrayBuffer());
+    this.tail = tailIndex(bytes);
     this.changed();
-    this.whole = new LineIndex(length);
-    await this.read(await this.fetch(`bytes=0-${length - 1}`));
+    this.whole = new LineIndex(total);
+    await this.read(await this.fetch(`bytes=0-${start - 1}`));
+    this.whole.append(bytes);
     this.tail = undefined;
     this.changed();
   }
@@ -63,6 +64,8 @@ export class LogSource {
     if (from === 0) return await this.open();
     const response = await this.fetch(`bytes=${from - 1}-`);
     const bytes = new Uint8Array(await response.arrayBuffer());
+    // After a failure on the way to the end that was here first.
+    this.tail = undefined;
     if (response.status !== 206 || bytes.length <= 1) return;
     this.whole.append(bytes.subarray(1));
     this.total = this.whole.length;
@@ -111,6 +114,8 @@ export class LogSource {
       cache: "no-store",
       credentials: "omit",
     });
+    // A log without a byte has no range.
+    if (response.status === RANGE_NOT_SATISFIABLE && totalOf(response) === 0) return new Response();
     if (!response.ok) throw new Error(`the log could not be read (HTTP ${response.status})`);
     return response;
   }
@@ -127,6 +132,17 @@ export class LogSource {
     });
   }
 }
+
+const RANGE_NOT_SATISFIABLE = 416;
+
+/** What of how much an answer has; undefined where it has all. */
+function rangeOf(response: Response): { start: number; total: number } | undefined {
+  const match = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get("content-range") ?? "");
+  return match ? { start: Number(match[1]), total: Number(match[2]) } : undefined;
+}
+
+const totalOf = (response: Response): number =>
+  Number(/^bytes \*\/(\d+)$/.exec(response.headers.get("content-range") ?? "")?.[1] ?? Number.NaN);
 
 /** Without its first line, which is most likely cut. */
 function tailIndex(bytes: Uint8Array): LineIndex {

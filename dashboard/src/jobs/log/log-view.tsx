@@ -8,6 +8,7 @@ import { formatBytes, formatNumber, plural } from "../../ui/format";
 import { useHotkeys } from "../../ui/hotkeys";
 import { SkeletonLines } from "../../ui/skeleton";
 import { LogLines, type LogPosition } from "./log-lines";
+import { readLogQuery, withoutAttempt } from "./log-query";
 import styles from "./log-view.module.css";
 import type { LogState } from "./protocol";
 import { useFound, useLog } from "./use-log";
@@ -27,7 +28,10 @@ interface Props {
 /** A job's log: followed, searched as a whole, downloaded; smooth at 64 MiB. */
 export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChange }: Props) {
   const { state, client } = useLog(jobId, attempt, isLive);
-  const found = useFound(client, state, query);
+  // The attempt is chosen by the caller.
+  const searched = withoutAttempt(query);
+  const { text } = readLogQuery(searched);
+  const found = useFound(client, state, searched);
   const [isFollowing, setFollowing] = useState(line === undefined);
   const [showsMatchesOnly, setMatchesOnly] = useState(false);
   const position = useRef<LogPosition>(null);
@@ -36,10 +40,10 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
     { keys: "G", what: "To the log's end", run: () => position.current?.toEnd() },
   ]);
   const hasLines = state !== undefined && state.lines > 0 && !state.isTail;
+  const isSearched = searched !== "";
   useEffect(() => {
     if (line !== undefined && hasLines) position.current?.show(line - 1);
   }, [line, hasLines]);
-  if (!client || !state) return <SkeletonLines count={6} />;
   const goTo = (index: number): void => {
     const target = found?.lines.at(index);
     if (target === undefined) return;
@@ -51,6 +55,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
     goTo(at === -1 ? (by > 0 ? 0 : -1) : (at + by) % (found?.lines.length ?? 1));
   };
   const download = async (): Promise<void> => {
+    if (!client) return;
     const { bytes } = await client.bytes();
     saveFile(new Blob([bytes], { type: "text/plain" }), `${jobId}-attempt-${attempt}.log`);
   };
@@ -62,7 +67,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           className={styles.search}
           type="search"
           aria-label="Search the log"
-          placeholder="Search, or /expression/"
+          placeholder="Text, /expression/, level:error"
           value={query}
           onChange={({ target }) => onChange({ q: target.value })}
           onKeyDown={(event) => {
@@ -73,7 +78,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
             event.currentTarget.blur();
           }}
         />
-        {query !== "" && (
+        {isSearched && (
           <>
             <span className={styles.count} role="status">
               {found === undefined
@@ -95,7 +100,7 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
           </>
         )}
         <span className={styles.space} />
-        <span className={styles.size}>{sizeText(state)}</span>
+        {state && <span className={styles.size}>{sizeText(state)}</span>}
         <IconButton
           size="small"
           label="To the top"
@@ -119,24 +124,23 @@ export function LogView({ jobId, attempt, isLive, query, line, emptyText, onChan
             {isFollowing ? "Following" : "Follow"}
           </Button>
         )}
-        <IconButton
-          size="small"
-          label="Download the log"
-          disabled={state.isTail || state.lines === 0}
-          onClick={download}
-        >
+        <IconButton size="small" label="Download the log" disabled={!hasLines} onClick={download}>
           <Download size={14} />
         </IconButton>
       </div>
-      {state.error && <Notice tone="warn">{`${state.error}. It is tried again by itself.`}</Notice>}
-      {state.lines === 0 ? (
+      {state?.error && (
+        <Notice tone="warn">{`${state.error}. It is tried again by itself.`}</Notice>
+      )}
+      {!client || !state ? (
+        <SkeletonLines count={6} />
+      ) : state.lines === 0 ? (
         <p className={styles.empty}>{emptyText}</p>
       ) : (
         <LogLines
           client={client}
           state={state}
-          query={found?.error ? "" : query}
-          only={showsMatchesOnly && query !== "" ? found?.lines : undefined}
+          query={found?.error ? "" : text}
+          only={showsMatchesOnly && isSearched ? found?.lines : undefined}
           marked={line}
           isFollowing={isFollowing}
           onScrolledUp={() => setFollowing(false)}

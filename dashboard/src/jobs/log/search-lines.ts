@@ -1,4 +1,5 @@
 import type { LineIndex } from "./line-index";
+import { levelPattern, readLogQuery } from "./log-query";
 
 /** Decoded at once: few enough to keep memory small, enough for searching to be fast. */
 const BLOCK_LINES = 4_096;
@@ -11,34 +12,32 @@ export interface FoundLines {
   error: string | null;
 }
 
-/** The lines that contain a text, whatever its case, or that match `/an expression/`. */
+/** The lines of a level, if one is given, that contain a text, whatever its case, or match `/an expression/`. */
 export function searchLines(index: LineIndex, query: string): FoundLines {
-  const nothing = { lines: new Uint32Array(), isCut: false };
+  const { level, text: wanted } = readLogQuery(query);
   let pattern: RegExp | undefined;
   try {
-    pattern = patternOf(query);
+    pattern = patternOf(wanted);
   } catch (error) {
-    return { ...nothing, error: error instanceof Error ? error.message : String(error) };
+    const message = error instanceof Error ? error.message : String(error);
+    return { lines: new Uint32Array(), isCut: false, error: message };
   }
+  const levels = level && levelPattern(level);
   const found: number[] = [];
-  const needle = query.toLowerCase();
+  const needle = wanted.toLowerCase();
   for (let from = 0; from < index.lines && found.length < MAX_FOUND; from += BLOCK_LINES) {
     const text = index.text(from, Math.min(index.lines, from + BLOCK_LINES));
-    if (pattern) {
-      const { length } = found;
-      const lines = text.split("\n");
-      for (let at = 0; at < lines.length; at++) {
-        if (pattern.test(lines[at] ?? "")) found.push(from + at);
-      }
-      // The last line's end is followed by an empty text.
-      if (
-        text.endsWith("\n") &&
-        found.at(-1) === from + lines.length - 1 &&
-        found.length > length
-      ) {
-        found.pop();
-      }
-    } else findPlain(text.toLowerCase(), needle, from, found);
+    if (!pattern && !levels) {
+      findPlain(text.toLowerCase(), needle, from, found);
+      continue;
+    }
+    const lines = text.split("\n");
+    // The last line's end is followed by an empty text.
+    if (lines.at(-1) === "" && text !== "") lines.pop();
+    for (const [at, line] of lines.entries()) {
+      if (levels && !levels.test(line)) continue;
+      if (pattern ? pattern.test(line) : line.toLowerCase().includes(needle)) found.push(from + at);
+    }
   }
   const lines = Uint32Array.from(found.slice(0, MAX_FOUND));
   return { lines, isCut: found.length > MAX_FOUND, error: null };

@@ -92,11 +92,11 @@ export function useFound(
   useEffect(() => {
     latest.current += 1;
     const mine = latest.current;
-    if (!client || query === "") {
+    // No line yet: also of another attempt, whose matches are not this one's.
+    if (!client || query === "" || lines === 0) {
       setFound(undefined);
       return;
     }
-    if (lines === 0) return;
     const timer = setTimeout(async () => {
       const answer = await client.search(query);
       if (mine === latest.current) setFound(answer);

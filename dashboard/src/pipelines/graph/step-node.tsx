@@ -50,7 +50,10 @@ export const StepNode = memo(({ data }: NodeProps<StepNodeType>) => {
           {step.gate && <ShieldCheck size={13} aria-label="has a gate" />}
         </span>
         <span className={styles.foot}>
-          <span className={styles.state}>{aboutOf(step)}</span>
+          {/* The mark says it, and its numbers need the room. */}
+          <span className={step.status === "completed" ? "visually-hidden" : styles.state}>
+            {aboutOf(step)}
+          </span>
           <span className={styles.numbers}>
             {step.started_at !== null && <Duration from={step.started_at} to={step.completed_at} />}
             {step.cost_usd !== null && step.cost_usd > 0 && ` · ${formatUsd(step.cost_usd)}`}

@@ -139,8 +139,6 @@ export function placeOf(param: string, body: TemplateBody): string | undefined {
   switch (first) {
     case "gates":
       return body.gates?.[at] && `gate.${body.gates[at].step}`;
-    case "approvals":
-      return body.approvals?.[at] && `approval.${body.approvals[at]}`;
     case "params":
       return param.split(".").length > 2 ? param : undefined;
     case "name":

@@ -16,7 +16,6 @@ export function PipelineOptions({ draft, problemAt, onChange }: Props) {
         {(input) => (
           <Input
             {...input}
-            maxLength={256}
             value={draft.name}
             onChange={({ target }) => onChange({ name: target.value })}
           />

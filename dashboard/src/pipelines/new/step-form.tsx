@@ -83,7 +83,6 @@ export function StepForm({ type, step, included, problemAt, onChange, sweep }: P
               <Input
                 {...input}
                 spellCheck={false}
-                maxLength={1024}
                 placeholder={GATE_EXAMPLES[type]}
                 value={step.gate}
                 onChange={({ target }) => onChange({ gate: target.value })}

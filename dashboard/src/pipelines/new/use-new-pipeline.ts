@@ -42,7 +42,7 @@ export function useNewPipeline(template: TemplateName) {
     leave: (place: string): void => setLeft((before) => new Set([...before, place])),
     /** A field says what is wrong with it once it was left, or a submission was tried. */
     problemAt: (place: string): string | undefined => {
-      if (place === refusedAt) return refusal?.message;
+      if (place === refusedAt) return refusal?.atField;
       return tries > 0 || left.has(place) ? problems[place] : undefined;
     },
     submit: (): void => {

@@ -1,0 +1,52 @@
+import { ShieldAlert } from "lucide-react";
+import { useState } from "react";
+import { useSigned } from "../api/context";
+import { Button } from "../ui/button";
+import { Notice } from "../ui/error-banner";
+import styles from "./admin-notice.module.css";
+
+const SEEN = "forge.admin-notice";
+
+/** Warns once per session who signs in with an admin key: a slip concerns everybody. */
+export function AdminNotice() {
+  const { session } = useSigned();
+  const [isSeen, setSeen] = useState(() => readSeen() === session.keyId);
+  if (session.scope !== "admin" || isSeen) return null;
+  const close = (): void => {
+    writeSeen(session.keyId);
+    setSeen(true);
+  };
+  return (
+    <div className={styles.notice}>
+      <Notice
+        tone="warn"
+        icon={<ShieldAlert size={15} />}
+        action={
+          <Button size="small" onClick={close}>
+            Understood
+          </Button>
+        }
+      >
+        <strong>You are signed in with an admin key.</strong> You see and change what all tenants
+        have. For your own jobs, sign in with a user key.
+      </Notice>
+    </div>
+  );
+}
+
+/** Storage can be forbidden: then it warns after each reload. */
+function readSeen(): string | null {
+  try {
+    return sessionStorage.getItem(SEEN);
+  } catch {
+    return null;
+  }
+}
+
+function writeSeen(keyId: string): void {
+  try {
+    sessionStorage.setItem(SEEN, keyId);
+  } catch {
+    // See readSeen.
+  }
+}

@@ -1,0 +1,71 @@
+import { useEffect, useState } from "react";
+import { Button } from "../ui/button";
+import { Notice } from "../ui/error-banner";
+import { Page } from "../ui/page";
+
+const RELOADED = "forge.reloaded";
+/** A reload that does not help is not repeated at once. */
+const MIN_BETWEEN_MS = 60_000;
+const RETRY_MS = 5_000;
+
+/**
+ * In place of a page whose code could not be loaded: Forge was upgraded since this tab was opened, or does not
+ * answer. As soon as it answers, the tab is loaded again, once.
+ */
+export function CodeMissing() {
+  const [isStuck, setStuck] = useState(false);
+  useEffect(() => {
+    const ended = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const look = async (): Promise<void> => {
+      const isUp = await answers(ended.signal);
+      if (ended.signal.aborted) return;
+      if (!isUp) timer = setTimeout(look, RETRY_MS);
+      else if (mayReload()) location.reload();
+      else setStuck(true);
+    };
+    void look();
+    return () => {
+      ended.abort();
+      clearTimeout(timer);
+    };
+  }, []);
+  return (
+    <Page title="Not loaded">
+      <Notice
+        tone="danger"
+        action={
+          <Button size="small" onClick={() => location.reload()}>
+            Load it again
+          </Button>
+        }
+      >
+        <strong>This page could not be loaded.</strong>{" "}
+        {isStuck
+          ? "Forge was upgraded, or a file of it is missing. If loading again does not help, tell your administrator."
+          : "Forge can't be reached. The page is loaded as soon as it answers."}
+      </Notice>
+    </Page>
+  );
+}
+
+const answers = async (signal: AbortSignal): Promise<boolean> => {
+  try {
+    const options: RequestInit = { signal, cache: "no-store", credentials: "omit" };
+    return (await fetch(import.meta.env.BASE_URL, options)).ok;
+  } catch {
+    return false;
+  }
+};
+
+/** False where there is no storage to remember a reload in: it could be the hundredth. */
+function mayReload(): boolean {
+  try {
+    const before = Number(sessionStorage.getItem(RELOADED));
+    if (Date.now() - before < MIN_BETWEEN_MS) return false;
+    sessionStorage.setItem(RELOADED, String(Date.now()));
+    return true;
+  } catch {
+    return false;
+  }
+}

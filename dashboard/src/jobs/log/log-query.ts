@@ -1,0 +1,59 @@
+/** The levels that lines are searched by, each with the words that loggers write for it. */
+const LEVELS = {
+  debug: ["DEBUG", "TRACE"],
+  info: ["INFO", "NOTICE"],
+  warn: ["WARN", "WARNING"],
+  error: ["ERROR", "FATAL", "CRITICAL"],
+} satisfies Record<string, string[]>;
+export type LogLevel = keyof typeof LEVELS;
+
+export interface LogQuery {
+  /** `attempt:2`: the log of that attempt. */
+  attempt?: number;
+  /** `level:error`: only lines of that level. */
+  level?: LogLevel;
+  /** The rest: a text, or `/an expression/`. */
+  text: string;
+}
+
+const TERM = /(?:^|\s)(level|attempt):(\w+)(?=\s|$)/g;
+
+/** Reads what was typed into the search of a log. A term with a value that is none stays a text. */
+export function readLogQuery(typed: string): LogQuery {
+  const query: LogQuery = { text: typed };
+  const rest = typed.replace(TERM, (whole, name: string, value: string) => {
+    const level = levelOf(value);
+    if (name === "level" && level) query.level = level;
+    else if (name === "attempt" && /^[1-9]\d?$/.test(value)) query.attempt = Number(value);
+    else return whole;
+    return "";
+  });
+  // Spaces around a text alone are part of it.
+  if (rest !== typed) query.text = rest.trim();
+  return query;
+}
+
+const levelOf = (word: string): LogLevel | undefined =>
+  (Object.keys(LEVELS) as LogLevel[]).find(
+    (level) => level === word.toLowerCase() || LEVELS[level].includes(word.toUpperCase()),
+  );
+
+/**
+ * Matches lines of a level: by its word in capitals, as most loggers write it, or in brackets, or as the value of
+ * `level`. A message that only speaks of errors has none.
+ */
+export function levelPattern(level: LogLevel): RegExp {
+  const capitals = LEVELS[level].join("|");
+  const anyCase = LEVELS[level].map(inAnyCase).join("|");
+  return new RegExp(
+    `\\b(?:${capitals})\\b|\\[(?:${anyCase})\\]|\\b(?:level|lvl|severity)"?\\s?[=:]\\s?"?(?:${anyCase})\\b`,
+  );
+}
+
+/** Of letters in one case only, so that the pattern needs no flag for all of it. */
+const inAnyCase = (word: string): string =>
+  word.replace(/[A-Z]/g, (letter) => `[${letter}${letter.toLowerCase()}]`);
+
+/** The same search with another attempt, as it is typed. */
+export const withoutAttempt = (typed: string): string =>
+  typed.replace(TERM, (whole, name: string) => (name === "attempt" ? "" : whole)).trim();
