@@ -55,12 +55,16 @@ inBrowser("keys", () => {
 
   test("Ctrl+K finds a page by its name, and a job by its id", async () => {
     const { page } = stage.at;
+    const input = page.getByRole("combobox", { name: "Page or id" });
     await page.keyboard.press("Control+k");
+    await focused(page, input);
     await page.keyboard.type("work");
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Workers" }).waitFor();
     await page.keyboard.press("Control+k");
+    await focused(page, input);
     await page.keyboard.type(jobIds[0] ?? "");
+    expect(await input.inputValue()).toBe(jobIds[0]);
     await page.getByRole("option", { name: "generate job" }).waitFor();
     await page.keyboard.press("Enter");
     await page.waitForURL(`**/ui/jobs/${jobIds[0]}`);

@@ -125,6 +125,8 @@ inBrowser("tabs", () => {
     await silent.route("**/api/**", (route) => route.abort());
     await away.goto(`${stack.apiUrl}/docs/`);
     await user.call("DELETE", `/api/auth/api-keys/${id}`);
+    // It asks at once.
+    await goTo(page, "/ui/pipelines");
     await page.getByText(expired).waitFor();
     await silent.getByText(expired).waitFor();
     await signIn(page, user.key);

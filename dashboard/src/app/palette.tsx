@@ -1,6 +1,6 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { useNavigate } from "@tanstack/react-router";
-import { type KeyboardEvent, useId, useState } from "react";
+import { type KeyboardEvent, useId, useRef, useState } from "react";
 import { cx } from "../ui/cx";
 import { NAV } from "./nav";
 import styles from "./palette.module.css";
@@ -8,12 +8,27 @@ import { type Found, useFindId } from "./use-find-id";
 
 /** Goes to a page by its name, or to anything by its id. */
 export function Palette({ open, onClose }: { open: boolean; onClose: () => void }) {
+  const hasGone = useRef(false);
   return (
     <Base.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
-        <Base.Popup className={styles.popup} aria-label="Search">
-          <Finder onClose={onClose} />
+        <Base.Popup
+          className={styles.popup}
+          aria-label="Search"
+          initialFocus={() => {
+            hasGone.current = false;
+            return true;
+          }}
+          // Who has gone to another page does not come back to the button.
+          finalFocus={() => !hasGone.current}
+        >
+          <Finder
+            onClose={() => {
+              hasGone.current = true;
+              onClose();
+            }}
+          />
         </Base.Popup>
       </Base.Portal>
     </Base.Root>
