@@ -20,8 +20,16 @@ interface PostgresOptions {
   onSpawn(process: ManagedProcess): void;
 }
 
-export const postgresUrl = (port: number, password: string, database: string): string =>
-  `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+/** @param socketFolder where a volatile server's socket lies, which costs less than TCP. */
+export function postgresUrl(
+  port: number,
+  password: string,
+  database: string,
+  socketFolder?: string,
+): string {
+  const url = `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
+  return socketFolder === undefined ? url : `${url}?host=${encodeURIComponent(socketFolder)}`;
+}
 
 /** Starts the embedded Postgres, creating its data directory and the database `forge` if need be. */
 export async function startPostgres(options: PostgresOptions): Promise<ManagedProcess> {
@@ -34,7 +42,7 @@ export async function startPostgres(options: PostgresOptions): Promise<ManagedPr
     "-p",
     String(options.port),
     ...setting("listen_addresses", "127.0.0.1"),
-    ...setting("unix_socket_directories", ""),
+    ...setting("unix_socket_directories", options.volatile ? options.dataDir : ""),
     ...setting("max_connections", options.volatile ? "1000" : "200"),
     ...(options.volatile ? VOLATILE : []),
   ]);

@@ -25,6 +25,7 @@ export class TestServers {
   /** By name; of several tries the last. */
   private readonly processes = new Map<string, ManagedProcess>();
   private readonly home = mkdtempSync(join(tmpdir(), "forge-test-servers-"));
+  private readonly dataDir = join(this.home, "postgres");
   private ports = { postgres: 0, temporal: 0, ui: 0 };
   private hosts: number[] = [];
 
@@ -70,12 +71,12 @@ export class TestServers {
   };
 
   private urlOf(database: string): string {
-    return postgresUrl(this.ports.postgres, PASSWORD, database);
+    return postgresUrl(this.ports.postgres, PASSWORD, database, this.dataDir);
   }
 
   private async startPostgres(): Promise<void> {
     await startPostgres({
-      dataDir: join(this.home, "postgres"),
+      dataDir: this.dataDir,
       port: this.ports.postgres,
       password: PASSWORD,
       logFile: join(this.home, "postgres.log"),

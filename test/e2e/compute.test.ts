@@ -15,6 +15,7 @@ import {
 import { read, serving, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
+import { slowTest } from "../support/slow";
 
 /** The reference handlers of all six types, one after the other, on a CPU, through the control plane. */
 let forge: Forge;
@@ -165,16 +166,20 @@ test("deploy: it answers, is a teacher, is restored by a restarted agent, and st
   made.deployment = id;
 }, 180_000);
 
-test("a deployment whose agent is killed for good is served by another, until it is stopped", async () => {
-  const { deployment: id = "" } = made;
-  await forge.stack.agents.get("second")?.kill();
-  await forge.stack.startAgent("third");
-  await waitFor("it to answer again", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
-  expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
-  expect(serving(await read(forge.user, id))).toEqual(["third"]);
-  await stop(forge.user, id);
-  await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
-}, 120_000);
+slowTest(
+  "a deployment whose agent is killed for good is served by another, until it is stopped",
+  async () => {
+    const { deployment: id = "" } = made;
+    await forge.stack.agents.get("second")?.kill();
+    await forge.stack.startAgent("third");
+    await waitFor("it to answer again", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
+    expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
+    expect(serving(await read(forge.user, id))).toEqual(["third"]);
+    await stop(forge.user, id);
+    await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
+  },
+  120_000,
+);
 
 /** As if the agent had deployed one more, for an attempt that was lost to another worker; its folder. */
 function leaveStray(deploymentId: string): string {

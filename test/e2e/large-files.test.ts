@@ -12,7 +12,7 @@ import type { TestWorker } from "../support/test-worker";
 
 /** A file much larger than what the server may take of memory, up and down again. */
 const MEBIBYTE = 1024 * 1024;
-const SIZE_MIB = process.env.TEST_SLOW ? 2_048 : 192;
+const SIZE_MIB = process.env.TEST_SLOW ? 2_048 : 128;
 const WARM_UP_MIB = 16;
 const MAX_GROWTH_MB = 64;
 

@@ -12,7 +12,7 @@ import { ensureUser } from "../../infra/database/users";
 import { type Database, openDatabase } from "../support/database";
 
 /** What must not grow with the tables: rows by SQL in a real Postgres, without a server. */
-const JOBS = process.env.TEST_SLOW ? 100_000 : 20_000;
+const JOBS = process.env.TEST_SLOW ? 100_000 : 10_000;
 const LOST = 5;
 
 let forge: Database;

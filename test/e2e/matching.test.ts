@@ -158,7 +158,7 @@ test("on random fleets and queues, passes assign what the model says", async () 
       ]);
       expect(assigned).toEqual(expected.sort());
     }),
-    { numRuns: process.env.TEST_SLOW ? 1_000 : 250 },
+    { numRuns: process.env.TEST_SLOW ? 1_000 : 150 },
   );
 }, 120_000);
 

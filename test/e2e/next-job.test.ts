@@ -183,7 +183,7 @@ describe("next_job", () => {
   });
 });
 
-const VANISHED = process.env.TEST_SLOW ? 200 : 60;
+const VANISHED = process.env.TEST_SLOW ? 200 : 30;
 
 test(`polls whose clients vanish never take a job: ${VANISHED} destroyed, then as many jobs, each run once`, async () => {
   const ids = Array.from({ length: VANISHED }, (_, n) => `gone-${n}`);

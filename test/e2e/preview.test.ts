@@ -19,6 +19,7 @@ import type { TableFormat } from "../../infra/tables/table-format";
 import { CONTENT_TYPES } from "../support/content-types";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
+import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 
 const TIMEOUT_S = 4;
@@ -177,7 +178,7 @@ test.each(["csv", "jsonl", "parquet"] as const)(
   },
 );
 
-test("a million rows within a second of two cores, and 200 MB", async () => {
+slowTest("a million rows within a second of two cores, and 200 MB", async () => {
   const path = await parquet(
     "million.parquet",
     `select i as id, sin(i) * 1000 as score, md5(i::varchar)[:30] as text, i % 3 = 0 as ok,

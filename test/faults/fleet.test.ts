@@ -6,7 +6,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 /** Workers of every behaviour at once: no job is lost, none runs twice to an end, none hangs. */
 const TIMEOUT_S = 5;
 /** In `npm run test:slow` two hundred jobs, with twice as many workers. */
-const [JOBS, MANY] = process.env.TEST_SLOW ? [200, 2] : [90, 1];
+const [JOBS, MANY] = process.env.TEST_SLOW ? [200, 2] : [60, 1];
 
 interface Shown {
   worker_id: string;

@@ -9,6 +9,7 @@ import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
+import { slowTest } from "../support/slow";
 
 /** What happens to a running handler, and to what the agent has to deliver. */
 const TIMEOUT_S = 5;
@@ -233,23 +234,27 @@ test("the store away during the upload: it goes on when it is back", async () =>
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
 });
 
-test("a log of 100 MB is bounded, and the job is fine", async () => {
-  await forge.stack.agents.get("box")?.stop();
-  const program = `import os, sys
+slowTest(
+  "a log of 100 MB is bounded, and the job is fine",
+  async () => {
+    await forge.stack.agents.get("box")?.stop();
+    const program = `import os, sys
 for n in range(1_000_000): sys.stdout.write(f"line {n:7d} " + "x" * 87 + "\\n")`;
-  await forge.stack.startAgent("loud", {
-    FORGE_AGENT_CONFIG: writeHandlers(forge, "loud", { evaluate: program }),
-  });
-  const { job_id } = await submit("evaluate");
-  expect(await untilEnded(forge.user, job_id, 60_000)).toMatchObject({ status: "completed" });
-  const log = await logOf(forge.user, job_id);
-  expect(log.length).toBeLessThanOrEqual(64 * 1024 * 1024);
-  expect(log.length).toBeGreaterThan(63 * 1024 * 1024);
-  expect(log).toMatch(/^line {7}0 x+\n/);
-  expect(log).toMatch(/\[forge\] \d+ bytes of the log are left out here: it is over its bound\n/);
-  expect(log).toMatch(/line {2}999999 x+\n.*uploaded 0 files, 0 bytes\n$/);
-  await forge.stack.agents.get("loud")?.stop();
-}, 90_000);
+    await forge.stack.startAgent("loud", {
+      FORGE_AGENT_CONFIG: writeHandlers(forge, "loud", { evaluate: program }),
+    });
+    const { job_id } = await submit("evaluate");
+    expect(await untilEnded(forge.user, job_id, 60_000)).toMatchObject({ status: "completed" });
+    const log = await logOf(forge.user, job_id);
+    expect(log.length).toBeLessThanOrEqual(64 * 1024 * 1024);
+    expect(log.length).toBeGreaterThan(63 * 1024 * 1024);
+    expect(log).toMatch(/^line {7}0 x+\n/);
+    expect(log).toMatch(/\[forge\] \d+ bytes of the log are left out here: it is over its bound\n/);
+    expect(log).toMatch(/line {2}999999 x+\n.*uploaded 0 files, 0 bytes\n$/);
+    await forge.stack.agents.get("loud")?.stop();
+  },
+  90_000,
+);
 
 const canMount = process.platform === "linux" && process.getuid?.() === 0;
 

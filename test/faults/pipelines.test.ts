@@ -23,8 +23,8 @@ let forge: Forge;
 /** Each takes as long as Temporal waits for a worker that is gone. */
 const ROUNDS = process.env.TEST_SLOW ? 5 : 1;
 /** Whose actions meet. */
-const AT_ONCE = process.env.TEST_SLOW ? 6 : 3;
-const UNDER_FIRE = process.env.TEST_SLOW ? 8 : 3;
+const AT_ONCE = process.env.TEST_SLOW ? 6 : 2;
+const UNDER_FIRE = process.env.TEST_SLOW ? 8 : 2;
 
 beforeAll(async () => {
   forge = await startForge(

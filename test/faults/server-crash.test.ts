@@ -6,6 +6,7 @@ import { all, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
 import { holding, untilSomebodyWaits, WAITS } from "../support/locks";
+import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 /**
@@ -97,7 +98,7 @@ test("after the submission's commit, before the workflow's start", async () => {
   await finishesAfterRestart(job_id);
 });
 
-test("after the workflow's start, before that is noted", async () => {
+slowTest("after the workflow's start, before that is noted", async () => {
   // A trigger that takes a lock of ours: the server can start the workflow and get no further.
   await all(forge.ctx.pool, HOLD_DELETES);
   await all(forge.ctx.pool, HOLD_DELETES_TRIGGER);
@@ -113,7 +114,7 @@ test("after the workflow's start, before that is noted", async () => {
   await finishesAfterRestart(job_id);
 });
 
-test("after job_result's commit, before the workflow's start", async () => {
+slowTest("after job_result's commit, before the workflow's start", async () => {
   forge.own("temporal").signal("SIGSTOP");
   const { job_id } = await forge.user.submit("audit", AUDIT);
   expect((await worker.complete(await worker.take())).status).toBe(200);
@@ -123,7 +124,7 @@ test("after job_result's commit, before the workflow's start", async () => {
   await finishesAfterRestart(job_id);
 });
 
-test("after the workflow's start for a result, before anything else", async () => {
+slowTest("after the workflow's start for a result, before anything else", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
   await holding(forge, "lock table billing_records in share mode", [], async () => {
@@ -145,7 +146,7 @@ test("after job_result's commit, before Temporal knows", async () => {
   await finishesAfterRestart(jobId);
 });
 
-test("between measuring and billing", async () => {
+slowTest("between measuring and billing", async () => {
   const jobId = await acceptedButUntold();
   await holding(forge, "lock table billing_records in share mode", [], async () => {
     forge.own("temporal").signal("SIGCONT");
@@ -168,11 +169,15 @@ async function killedBeforeFile(jobId: string, path: string): Promise<void> {
   rmdirSync(file);
 }
 
-test("between billing and the billing file", async () => {
-  const jobId = await acceptedButUntold();
-  await killedBeforeFile(jobId, `billing/records/local/${jobId}.json`);
-  await finishesAfterRestart(jobId);
-}, 90_000);
+slowTest(
+  "between billing and the billing file",
+  async () => {
+    const jobId = await acceptedButUntold();
+    await killedBeforeFile(jobId, `billing/records/local/${jobId}.json`);
+    await finishesAfterRestart(jobId);
+  },
+  90_000,
+);
 
 test("between billing and manifest", async () => {
   const jobId = await acceptedButUntold();
@@ -185,27 +190,31 @@ test("between billing and manifest", async () => {
   await finishesAfterRestart(jobId);
 }, 90_000);
 
-test("with the store's directory gone at the end, the job waits for it and has its files", async () => {
-  const worker = await forge.worker("files");
-  const { job_id } = await forge.user.submit("audit", AUDIT);
-  const job = await worker.take();
-  expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
-  const aside = `${forge.stack.storeDir}.aside`;
-  renameSync(forge.stack.storeDir, aside);
-  await worker.complete(job, { artifacts_uri: null });
-  await untilPutOff(forge, job_id);
-  expect(await worker.upload(job, "late", "x")).toBe(409);
-  expect(await forge.user.job(job_id)).toMatchObject({ status: "running" });
-  expect(existsSync(forge.stack.storeDir)).toBe(false);
-  renameSync(aside, forge.stack.storeDir);
-  await untilEnded(forge.user, job_id, 60_000);
-  const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
-    `/api/jobs/${job_id}/artifacts`,
-  );
-  expect(artifacts).toMatchObject([
-    { manifest: { verified: true, num_rows: 1, files: [{ path: "scored.jsonl" }] } },
-  ]);
-}, 90_000);
+slowTest(
+  "with the store's directory gone at the end, the job waits for it and has its files",
+  async () => {
+    const worker = await forge.worker("files");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await worker.take();
+    expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
+    const aside = `${forge.stack.storeDir}.aside`;
+    renameSync(forge.stack.storeDir, aside);
+    await worker.complete(job, { artifacts_uri: null });
+    await untilPutOff(forge, job_id);
+    expect(await worker.upload(job, "late", "x")).toBe(409);
+    expect(await forge.user.job(job_id)).toMatchObject({ status: "running" });
+    expect(existsSync(forge.stack.storeDir)).toBe(false);
+    renameSync(aside, forge.stack.storeDir);
+    await untilEnded(forge.user, job_id, 60_000);
+    const { artifacts } = await forge.user.get<{ artifacts: { manifest: object }[] }>(
+      `/api/jobs/${job_id}/artifacts`,
+    );
+    expect(artifacts).toMatchObject([
+      { manifest: { verified: true, num_rows: 1, files: [{ path: "scored.jsonl" }] } },
+    ]);
+  },
+  90_000,
+);
 
 test("between manifest and completed", async () => {
   const jobId = await acceptedButUntold();
