@@ -45,6 +45,8 @@ beforeAll(async () => {
     FORGE_DEPLOYMENT_STOP_GRACE_S: "0.001",
     FORGE_DEPLOYMENT_RETRY_S: "0.001",
   });
+  // As a server does when it starts: a first look at the clock compares it with nothing, and ends no placement.
+  await forge.ctx.clockWatch.look();
 });
 
 afterAll(async () => {

@@ -261,7 +261,8 @@ const canMount = process.platform === "linux" && process.getuid?.() === 0;
 (canMount ? describe : describe.skip)("a work folder that is full", () => {
   const disk = join(gate, "disk");
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    await forge.stack.agents.get("box")?.stop();
     mkdirSync(disk);
     execFileSync("mount", ["-t", "tmpfs", "-o", "size=4m", "tmpfs", disk]);
   });
