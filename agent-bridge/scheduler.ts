@@ -85,7 +85,7 @@ export class Scheduler implements Part {
   private async matchAll(): Promise<void> {
     const { rankedTenants } = this.ctx.config.fleet;
     for (let after = ""; ; ) {
-      const { pairs, next } = await matchOnce(this.ctx.pool, rankedTenants, after);
+      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, after);
       if (pairs.length === 0) {
         if (next === undefined) return;
         after = next;
@@ -94,6 +94,7 @@ export class Scheduler implements Part {
       this.ctx.metrics.assigned.inc(pairs.length);
       const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
+      if (sawAll) return;
     }
   }
 

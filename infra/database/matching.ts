@@ -7,7 +7,7 @@ import { transaction } from "./transaction";
 /** Any fixed number: one matcher at a time, in all processes. */
 const MATCHER_LOCK = 7_263_002;
 
-/** Most workers that one pass gives jobs to; the scheduler goes on while passes assign anything. */
+/** Most workers that one pass gives jobs to; the scheduler goes on until one saw all. */
 const BATCH = 50;
 
 /**
@@ -70,6 +70,12 @@ heads as materialized (
 
 /** Where the next pass goes on, if this one did not look at all shapes. */
 const NEXT = `(select case when count(*) = ${SHAPES} then max(shape) end from heads)`;
+
+/** Whether a pass left no worker that another one could give a job to: it walked over all, and lost none. */
+const SAW_ALL = `(select count(*) from useful) < (select workers from size)
+  and (select count(*) from pairs) = (select count(*) from locked)
+  and (select count(*) from kinds) = (select count(*) from all_kinds)
+  and (select count(*) from heads) < ${SHAPES}`;
 
 /**
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
@@ -174,9 +180,9 @@ attempt as (
   from locked p where a.job_id = p.job_id and a.attempt = p.attempt),
 worker as (
   update workers w set status = 'busy' from locked p where w.worker_id = p.worker_id)
-select job_id, attempt, worker_id, null as next from locked
+select job_id, attempt, worker_id, null as next, null as saw_all from locked
 union all
-select null, null, null, ${NEXT}`;
+select null, null, null, ${NEXT}, ${SAW_ALL}`;
 
 /** A process that stands still while it holds the lock loses it after so long, in ms. */
 const FROZEN_MS = 2_000;
@@ -194,9 +200,14 @@ interface Pass {
   pairs: MatchedPair[];
   /** The shape after which the next pass goes on where this one found nothing; undefined: it saw all. */
   next: string | undefined;
+  /** Another pass right after this one would find nothing. */
+  sawAll: boolean;
 }
 
-type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & { next: string | null };
+type PassRow = { [K in keyof MatchedPair]: MatchedPair[K] | null } & {
+  next: string | null;
+  saw_all: boolean | null;
+};
 
 /**
  * One pass of the scheduler.
@@ -212,7 +223,8 @@ export async function matchOnce(pool: pg.Pool, ranked: RankedTenants, after = ""
       ? []
       : [{ job_id, attempt, worker_id }],
   );
-  return { pairs, next: rows.at(-1)?.next ?? undefined };
+  const { next, saw_all: sawAll } = rows.at(-1) ?? {};
+  return { pairs, next: next ?? undefined, sawAll: sawAll ?? false };
 }
 
 /** Whether anything waits for a worker: one glance, where a pass is a transaction under a lock. */
