@@ -104,6 +104,8 @@ export function jobResultRoute(ctx: Context): Route {
     },
     async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
+      // A step of the clock that is not noticed yet would be in its measured time.
+      await ctx.clockWatch.look();
       const accepted = await transaction(ctx.pool, (db) =>
         accept(db, given, principal, {
           leaseS: ctx.config.outbox.firstLeaseS,

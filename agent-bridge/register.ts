@@ -135,6 +135,8 @@ async function register(
   given: Registration,
   { principal, address }: { principal: Principal; address: string },
 ): Promise<string> {
+  // A step of the clock that is not noticed yet would be in the measured time of an attempt that it loses.
+  await ctx.clockWatch.look();
   const { status, lost } = await transaction(ctx.pool, async (db) => {
     const { lost, keeps } = await loseHeldAttempt(
       db,

@@ -59,7 +59,16 @@ export async function hasOtherRunOn(
   return row !== undefined;
 }
 
-/** Of processes that have ended: a later time is from before the clock was set while all were down. */
+/** Until when any process has looked (steadyMs). */
+export async function findLastLook(db: Queryable): Promise<number | undefined> {
+  const row = await maybeOne<{ last: number | null }>(
+    db,
+    "select max(until_ms) as last from clock_looks",
+  );
+  return row?.last ?? undefined;
+}
+
+/** Of processes that have ended; a later time is from before a step that is recorded now. */
 export async function deleteLooksOutside(
   db: Queryable,
   fromMs: number,
