@@ -15,6 +15,7 @@ import {
   findLastLook,
   hasOtherRunOn,
   lockSteps,
+  PRECISE_MS,
   readClockAndSteps,
   recordStep,
   saveLook,
@@ -23,8 +24,6 @@ import type { Queryable } from "./database/pool";
 import { transaction } from "./database/transaction";
 import type { Logger } from "./logger";
 
-/** A look that takes longer doesn't tell when the clock was read. Two looks together are off by this at most. */
-const PRECISE_MS = 2_000;
 /** Longest between two statements of who records a step. */
 const FROZEN_MS = 2_000;
 /** A process that has not looked for so long has ended. */
@@ -151,6 +150,7 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
+    // Two looks together are off by this at most.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

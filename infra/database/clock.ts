@@ -78,13 +78,22 @@ export async function deleteLooksOutside(
 }
 
 /**
+ * A look tells the clock this well at worst, so the length of a step may be wrong by it. It is less than half of the
+ * shortest step: what began before one and what began after it are still told apart.
+ */
+export const PRECISE_MS = 2_000;
+
+/** When a step forward was noticed: what is at or before this began on the clock as it was. */
+const BEFORE_FORWARD = `clock_timestamp() - make_interval(secs => $1::float8 - ${PRECISE_MS / 1000})`;
+
+/**
  * Which live attempts began on the clock as it was before a step. Of one that began just before it was noticed
  * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
  * rather than too early, and its measured time too short.
  */
 const isBefore = (
   time: string,
-): string => `case when $1 > 0 then ${time} <= clock_timestamp() - step.by
+): string => `case when $1 > 0 then ${time} <= ${BEFORE_FORWARD}
   else ${time} not between clock_timestamp() - make_interval(secs => $2) and clock_timestamp() end`;
 
 /**
@@ -152,7 +161,7 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
     if (byS > 0 && afterForward === undefined) continue;
     // Of a step forward, those from before it; of a step back, those that would be waited for too long.
     const concerned =
-      byS > 0 ? "<= clock_timestamp() - make_interval(secs => $1)" : "> clock_timestamp()";
+      byS > 0 ? `<= ${BEFORE_FORWARD}` : "> clock_timestamp()";
     await execute(
       db,
       `update ${table} set ${column} = ${column} + make_interval(secs => $1)

@@ -1,5 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
 import { closeMonths } from "../../infra/billing/close-months";
+import { recordStep } from "../../infra/database/clock";
 import { all, execute, maybeOne } from "../../infra/database/pool";
 import { readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { readBudget, setCap } from "../support/budgets";
@@ -163,6 +164,25 @@ test.each(
   await forge.user.call("POST", `/api/jobs/${jobId}/cancel`, {});
   expect(row?.hours).toBeCloseTo(1, 1);
   await untilEnded(forge.user, jobId);
+});
+
+test("what began right before a step forward moves with it, though looks tell its length a little wrong", async () => {
+  const { worker, job, jobId } = await begin();
+  const { pool } = forge.ctx;
+  await setClock(DAY_S);
+  await recordStep(pool, DAY_S + 0.5, 2);
+  const moved = await maybeOne<{ s: number; job_s: number }>(
+    pool,
+    `select extract(epoch from now() - a.started_at)::float8 as s,
+            extract(epoch from now() - j.started_at)::float8 as job_s
+     from attempts a join jobs j using (job_id) where job_id = $1`,
+    [jobId],
+  );
+  expect(moved?.s).toBeLessThan(60);
+  expect(moved?.job_s).toBeLessThan(60);
+  expect((await worker.complete(job)).status).toBe(200);
+  await untilEnded(forge.user, jobId);
+  worker.silence();
 });
 
 test("a clock that is set forward, back and forward again ends nobody's job", async () => {
