@@ -1,27 +1,43 @@
 import { uptime } from "node:os";
 import type pg from "pg";
+import { FleetMonitor } from "../../agent-bridge/fleet-monitor";
+import { waitFor } from "../../dev/stack/wait";
 import { ClockWatch } from "../../infra/clock-watch";
-import { all } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
+import { AUDIT } from "../support/jobs";
 import { useSettableClock } from "../support/settable-clock";
 
 /** Processes that compare the database's clock with their own monotonic time, without a server that does it, too. */
 const DAY_S = 86_400;
+const HOUR_S = 3_600;
+const GRACE_S = 4;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
+/** Jobs that run. */
+let jobs: string[];
 /** By how many seconds the clock is ahead. */
 let aheadS = 0;
 
 beforeAll(async () => {
-  forge = await startForge({}, { own: ["server"] });
+  const grace = { FORGE_DEADLINE_GRACE_S: String(GRACE_S) };
+  forge = await startForge(grace, { own: ["server"] });
   setClock = await useSettableClock(forge);
-  await forge.own("server").kill();
+  jobs = [await begin("one"), await begin("other")];
+  await Promise.all(forge.servers().map((server) => server.kill()));
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
+
+async function begin(workerId: string): Promise<string> {
+  const worker = await forge.worker(workerId);
+  const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: HOUR_S });
+  await worker.take();
+  return jobId;
+}
 
 async function step(byS: number): Promise<void> {
   aheadS += byS;
@@ -102,6 +118,33 @@ test("a process whose own time stood still records no step where another one ran
   expect(recorded).toEqual([]);
   // It could not tell how late it was.
   expect(stands.watch.doubts).toBeGreaterThan(doubts);
+});
+
+test("a process whose own time stood still ends no job before the grace, however long another one ran on", async () => {
+  const [runs, stands] = (await start(2)) as [Process, Process];
+  const { ctx } = forge;
+  const [one, other] = jobs;
+  const isOver = (jobId: string | undefined) =>
+    maybeOne(ctx.pool, "select from jobs where job_id = $1 and error_code = 'timeout'", [jobId]);
+  const traffic = { lastRequestMs: ctx.clock.nowMs() };
+  const monitor = new FleetMonitor({ ...ctx, clockWatch: stands.watch, traffic });
+  const until =
+    "update attempts set deadline_at = now() + make_interval(secs => $2) where job_id = $1";
+  await execute(ctx.pool, until, [other, HOUR_S]);
+  await execute(ctx.pool, until, [one, 0]);
+  monitor.start();
+  try {
+    await waitFor("the monitor to have been there for the grace", () => isOver(one));
+    await monitor.stop();
+    await step(2 * HOUR_S);
+    await runs.lives(2 * HOUR_S);
+    const since = performance.now();
+    monitor.start();
+    await waitFor("the other job to be over", () => isOver(other));
+    expect(performance.now() - since).toBeGreaterThanOrEqual(GRACE_S * 1_000);
+  } finally {
+    await monitor.stop();
+  }
 });
 
 test("pauses of a process that are too short to be a step don't add up to one where another one ran on", async () => {
