@@ -91,9 +91,7 @@ const BEFORE_FORWARD = `clock_timestamp() - make_interval(secs => $1::float8 - $
  * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
  * rather than too early, and its measured time too short.
  */
-const isBefore = (
-  time: string,
-): string => `case when $1 > 0 then ${time} <= ${BEFORE_FORWARD}
+const isBefore = (time: string): string => `case when $1 > 0 then ${time} <= ${BEFORE_FORWARD}
   else ${time} not between clock_timestamp() - make_interval(secs => $2) and clock_timestamp() end`;
 
 /**
@@ -160,8 +158,7 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
   for (const [table, column, condition, afterForward] of WAITS) {
     if (byS > 0 && afterForward === undefined) continue;
     // Of a step forward, those from before it; of a step back, those that would be waited for too long.
-    const concerned =
-      byS > 0 ? `<= ${BEFORE_FORWARD}` : "> clock_timestamp()";
+    const concerned = byS > 0 ? `<= ${BEFORE_FORWARD}` : "> clock_timestamp()";
     await execute(
       db,
       `update ${table} set ${column} = ${column} + make_interval(secs => $1)

@@ -144,27 +144,28 @@ const ENDS: Record<string, (worker: TestWorker, job: HandedJob) => Promise<unkno
 };
 const A100 = { name: "A100", memory_gb: 80 };
 
-test.each(
-  Object.keys(ENDS).flatMap((what) => [DAY_S, -DAY_S].map((byS) => [byS, what] as const)),
-)("an attempt's GPU time is as long as it took though the clock was set by %i s right before its %s", async (byS, what) => {
-  const { worker, job, jobId } = await begin(A100);
-  await execute(
-    forge.ctx.pool,
-    `update attempts set queued_at = queued_at - $2::interval, assigned_at = assigned_at - $2::interval,
+test.each(Object.keys(ENDS).flatMap((what) => [DAY_S, -DAY_S].map((byS) => [byS, what] as const)))(
+  "an attempt's GPU time is as long as it took though the clock was set by %i s right before its %s",
+  async (byS, what) => {
+    const { worker, job, jobId } = await begin(A100);
+    await execute(
+      forge.ctx.pool,
+      `update attempts set queued_at = queued_at - $2::interval, assigned_at = assigned_at - $2::interval,
             started_at = started_at - $2::interval where job_id = $1`,
-    [jobId, "1 hour"],
-  );
-  await looked();
-  await setClock(byS);
-  worker.silence();
-  await ENDS[what]?.(worker, job);
-  const measured = `select gpu_hours_measured::float8 as hours from attempts
+      [jobId, "1 hour"],
+    );
+    await looked();
+    await setClock(byS);
+    worker.silence();
+    await ENDS[what]?.(worker, job);
+    const measured = `select gpu_hours_measured::float8 as hours from attempts
     where job_id = $1 and attempt = 1 and state = 'ended'`;
-  const row = await maybeOne<{ hours: number }>(forge.ctx.pool, measured, [jobId]);
-  await forge.user.call("POST", `/api/jobs/${jobId}/cancel`, {});
-  expect(row?.hours).toBeCloseTo(1, 1);
-  await untilEnded(forge.user, jobId);
-});
+    const row = await maybeOne<{ hours: number }>(forge.ctx.pool, measured, [jobId]);
+    await forge.user.call("POST", `/api/jobs/${jobId}/cancel`, {});
+    expect(row?.hours).toBeCloseTo(1, 1);
+    await untilEnded(forge.user, jobId);
+  },
+);
 
 test("what began right before a step forward moves with it, though looks tell its length a little wrong", async () => {
   const { worker, job, jobId } = await begin();
