@@ -41,8 +41,8 @@ export class FleetMonitor implements Part {
   private readonly network: Reachability;
   /** The sum of all heartbeat numbers at the last look. */
   private heartbeatsBefore = 0;
-  /** Of the clock, at the last look. */
-  private doubtsBefore = 0;
+  /** Of the clock watch, at the last look. */
+  private evenSinceMs = 0;
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
@@ -116,9 +116,9 @@ export class FleetMonitor implements Part {
       await this.ctx.clockWatch.look();
       const signs = await listSignsOfLife(this.ctx.pool);
       // This process may have stood still, and its own time with it.
-      const { doubts } = this.ctx.clockWatch;
-      if (doubts !== this.doubtsBefore) this.presence.interrupt();
-      this.doubtsBefore = doubts;
+      const { evenSinceMs } = this.ctx.clockWatch;
+      if (evenSinceMs !== this.evenSinceMs) this.presence.interrupt();
+      this.evenSinceMs = evenSinceMs;
       this.presence.look(uptime() * 1000);
       return signs;
     } catch (error) {

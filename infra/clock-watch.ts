@@ -63,6 +63,11 @@ export class ClockWatch {
     return this.doubtful;
   }
 
+  /** Changes where this process's own time and the clock went apart: one of the two was set, or stood still. */
+  get evenSinceMs(): number {
+    return this.sinceMs;
+  }
+
   /** Call regularly, and before the clock decides about a bill. Not in a transaction. */
   async look(): Promise<void> {
     await this.looks.add(undefined);
