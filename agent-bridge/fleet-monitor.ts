@@ -17,7 +17,6 @@ import {
 } from "../infra/database/overdue-attempts";
 import { losePlacements } from "../infra/database/placements";
 import { strikeWorker } from "../infra/database/strikes";
-import { transaction } from "../infra/database/transaction";
 import { benchWorker, releaseWorker } from "../infra/database/workers";
 import { concludeAttempt } from "../infra/fleet/conclude-attempt";
 import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
@@ -145,7 +144,7 @@ export class FleetMonitor implements Part {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
       const { firstLeaseS: leaseS } = this.ctx.config.outbox;
-      const { lost, deployments } = await transaction(this.ctx.pool, async (db) => {
+      const { lost, deployments } = await this.ctx.clockWatch.transaction(async (db) => {
         const losing = { workerId, reason, leaseS };
         const { lost } = await loseHeldAttempt(db, losing, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
@@ -185,7 +184,7 @@ export class FleetMonitor implements Part {
       reason: "its heartbeats say that it runs no job",
       leaseS: this.ctx.config.outbox.firstLeaseS,
     };
-    const lost = await transaction(this.ctx.pool, async (db) => {
+    const lost = await this.ctx.clockWatch.transaction(async (db) => {
       const { lost } = await loseHeldAttempt(db, losing, async (held) => isDenied(held));
       if (!lost) return undefined;
       await lockWorkerHolding(db, workerId, undefined);
@@ -203,7 +202,7 @@ export class FleetMonitor implements Part {
   /** Past its deadline, or past its cancel's grace: the worker has not stopped, so it is taken from it. */
   private async endOverdue(overdue: OverdueAttempt): Promise<void> {
     const { job_id: jobId, attempt, worker_id: workerId } = overdue;
-    const outcome = await transaction(this.ctx.pool, async (db) => {
+    const outcome = await this.ctx.clockWatch.transaction(async (db) => {
       const job = await lockJob(db, jobId);
       const held = await lockHeldAttempt(db, workerId);
       if (!job || held?.job_id !== jobId || held.attempt !== attempt) return undefined;

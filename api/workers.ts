@@ -192,9 +192,7 @@ export async function requireWorker(
 }
 
 async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
-  // A step of the clock that is not noticed yet would be in the measured time of an attempt that it loses.
-  await ctx.clockWatch.look();
-  const { lost, keyId, deployments } = await transaction(ctx.pool, async (db) => {
+  const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const losing = { workerId, reason: "it was decommissioned", leaseS };
     const { lost } = await loseHeldAttempt(db, losing, async () => true);

@@ -7,6 +7,7 @@ import {
   isStepBetween,
   steadyMs,
   stepBackSince,
+  stepBetween,
   unrecordedStep,
 } from "../core/clock-steps";
 import { Coalesced } from "./coalesce";
@@ -17,6 +18,7 @@ import {
   lockSteps,
   PRECISE_MS,
   readClockAndSteps,
+  readTransactionMs,
   recordStep,
   saveLook,
 } from "./database/clock";
@@ -28,6 +30,14 @@ import type { Logger } from "./logger";
 const FROZEN_MS = 2_000;
 /** A process that has not looked for so long has ended. */
 const ENDED_MS = 86_400_000;
+
+/** How often a transaction is begun again whose clock was set right before it. */
+const MAX_TRIES = 3;
+
+/** A transaction began by a clock of which the last look did not know yet. */
+class ClockSet extends Error {
+  override readonly name = "ClockSet";
+}
 
 /**
  * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
@@ -68,9 +78,34 @@ export class ClockWatch {
     return this.sinceMs;
   }
 
-  /** Call regularly, and before the clock decides about a bill. Not in a transaction. */
+  /** Call regularly. Not in a transaction. */
   async look(): Promise<void> {
     await this.looks.add(undefined);
+  }
+
+  /**
+   * A transaction whose time decides about a bill: it begins again, after a look, if the clock was set and nobody has
+   * noticed that yet.
+   */
+  async transaction<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await transaction(this.pool, async (db) => {
+          if (tried < MAX_TRIES) await this.requireKnownClock(db);
+          return await work(db);
+        });
+      } catch (error) {
+        if (!(error instanceof ClockSet)) throw error;
+        await this.look();
+      }
+    }
+  }
+
+  private async requireKnownClock(db: Queryable): Promise<void> {
+    const { accounted } = this;
+    const databaseMs = await readTransactionMs(db);
+    const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
+    if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
   }
 
   private async lookOnce(): Promise<void> {
