@@ -65,10 +65,8 @@ export function createFinalActivities(ctx: Context) {
       const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
       const made = { jobId, attempt, storageId, manifest, sizeBytes };
       const isDeploy = facts.job_type === "deploy";
-      // Its bill begins: a step of the clock that is not noticed yet would be in it.
-      if (isDeploy) await ctx.clockWatch.look();
       const completing = isDeploy
-        ? transaction(ctx.pool, (db) => completeDeployJob(db, { ...made, workerId }))
+        ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
         : completeJob(ctx.pool, made);
       const completed = await metrics.finishing("complete", completing);
       if (!completed) {

@@ -17,7 +17,6 @@ import {
 } from "../infra/database/overdue-attempts";
 import { losePlacements } from "../infra/database/placements";
 import { strikeWorker } from "../infra/database/strikes";
-import { transaction } from "../infra/database/transaction";
 import { benchWorker, releaseWorker } from "../infra/database/workers";
 import { concludeAttempt } from "../infra/fleet/conclude-attempt";
 import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
@@ -41,6 +40,8 @@ export class FleetMonitor implements Part {
   private readonly network: Reachability;
   /** The sum of all heartbeat numbers at the last look. */
   private heartbeatsBefore = 0;
+  /** Of the clock watch, at the last look. */
+  private evenSinceMs = 0;
   private readonly loop: Loop;
 
   constructor(private readonly ctx: Context) {
@@ -113,6 +114,10 @@ export class FleetMonitor implements Part {
     try {
       await this.ctx.clockWatch.look();
       const signs = await listSignsOfLife(this.ctx.pool);
+      // This process may have stood still, and its own time with it.
+      const { evenSinceMs } = this.ctx.clockWatch;
+      if (evenSinceMs !== this.evenSinceMs) this.presence.interrupt();
+      this.evenSinceMs = evenSinceMs;
       this.presence.look(uptime() * 1000);
       return signs;
     } catch (error) {
@@ -139,7 +144,7 @@ export class FleetMonitor implements Part {
     const reason = `no heartbeat for ${this.ctx.config.fleet.heartbeatTimeoutS} s`;
     try {
       const { firstLeaseS: leaseS } = this.ctx.config.outbox;
-      const { lost, deployments } = await transaction(this.ctx.pool, async (db) => {
+      const { lost, deployments } = await this.ctx.clockWatch.transaction(async (db) => {
         const losing = { workerId, reason, leaseS };
         const { lost } = await loseHeldAttempt(db, losing, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
@@ -179,7 +184,7 @@ export class FleetMonitor implements Part {
       reason: "its heartbeats say that it runs no job",
       leaseS: this.ctx.config.outbox.firstLeaseS,
     };
-    const lost = await transaction(this.ctx.pool, async (db) => {
+    const lost = await this.ctx.clockWatch.transaction(async (db) => {
       const { lost } = await loseHeldAttempt(db, losing, async (held) => isDenied(held));
       if (!lost) return undefined;
       await lockWorkerHolding(db, workerId, undefined);
@@ -197,7 +202,7 @@ export class FleetMonitor implements Part {
   /** Past its deadline, or past its cancel's grace: the worker has not stopped, so it is taken from it. */
   private async endOverdue(overdue: OverdueAttempt): Promise<void> {
     const { job_id: jobId, attempt, worker_id: workerId } = overdue;
-    const outcome = await transaction(this.ctx.pool, async (db) => {
+    const outcome = await this.ctx.clockWatch.transaction(async (db) => {
       const job = await lockJob(db, jobId);
       const held = await lockHeldAttempt(db, workerId);
       if (!job || held?.job_id !== jobId || held.attempt !== attempt) return undefined;

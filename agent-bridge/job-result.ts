@@ -17,7 +17,6 @@ import { type AttemptRow, lockAttemptOf } from "../infra/database/attempts";
 import { type JobRow, lockJob } from "../infra/database/jobs";
 import type { Queryable } from "../infra/database/pool";
 import { strikeWorker } from "../infra/database/strikes";
-import { transaction } from "../infra/database/transaction";
 import { lockWorker, releaseWorker } from "../infra/database/workers";
 import { type Conclusion, concludeAttempt } from "../infra/fleet/conclude-attempt";
 import { mayActFor, type Principal } from "../infra/http/principal";
@@ -104,7 +103,7 @@ export function jobResultRoute(ctx: Context): Route {
     },
     async handle({ body: given, principal, request }) {
       refuseLargeResult(given, ctx.config.jobs.maxResultBytes);
-      const accepted = await transaction(ctx.pool, (db) =>
+      const accepted = await ctx.clockWatch.transaction((db) =>
         accept(db, given, principal, {
           leaseS: ctx.config.outbox.firstLeaseS,
           offerS: given.leaving ? 0 : ctx.config.fleet.offerS,

@@ -4,7 +4,6 @@ import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
 import { fitsAnyQueued } from "../infra/database/matching";
 import { strikeWorker } from "../infra/database/strikes";
-import { transaction } from "../infra/database/transaction";
 import { lockWorker, upsertWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
 import { idempotencyHeader } from "../infra/http/openapi";
@@ -135,7 +134,7 @@ async function register(
   given: Registration,
   { principal, address }: { principal: Principal; address: string },
 ): Promise<string> {
-  const { status, lost } = await transaction(ctx.pool, async (db) => {
+  const { status, lost } = await ctx.clockWatch.transaction(async (db) => {
     const { lost, keeps } = await loseHeldAttempt(
       db,
       { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },

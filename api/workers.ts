@@ -192,7 +192,7 @@ export async function requireWorker(
 }
 
 async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
-  const { lost, keyId, deployments } = await transaction(ctx.pool, async (db) => {
+  const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const losing = { workerId, reason: "it was decommissioned", leaseS };
     const { lost } = await loseHeldAttempt(db, losing, async () => true);

@@ -26,6 +26,13 @@ export const stepBetween = (before: ClockLook, now: ClockLook): number =>
 /** The database's time without all steps that were recorded, in ms: it goes on evenly. */
 export const steadyMs = ({ databaseMs, recordedMs }: ClockLook): number => databaseMs - recordedMs;
 
+/**
+ * By how many ms the clock was set back, at least, since any process looked at it last (steadyMs), while none ran;
+ * negative, or 0. A step forward looks like time that has passed.
+ */
+export const stepBackSince = (lastMs: number, now: ClockLook): number =>
+  Math.min(0, stepOf(steadyMs(now) - lastMs));
+
 /** Whether the clock was set between two looks, or another process recorded that it was. */
 export const isStepBetween = (before: ClockLook, now: ClockLook): boolean =>
   now.recordedMs !== before.recordedMs || stepBetween(before, now) !== 0;

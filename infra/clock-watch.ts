@@ -6,13 +6,19 @@ import {
   type ClockLook,
   isStepBetween,
   steadyMs,
+  stepBackSince,
+  stepBetween,
   unrecordedStep,
 } from "../core/clock-steps";
+import { Coalesced } from "./coalesce";
 import {
   deleteLooksOutside,
+  findLastLook,
   hasOtherRunOn,
   lockSteps,
+  PRECISE_MS,
   readClockAndSteps,
+  readTransactionMs,
   recordStep,
   saveLook,
 } from "./database/clock";
@@ -20,18 +26,24 @@ import type { Queryable } from "./database/pool";
 import { transaction } from "./database/transaction";
 import type { Logger } from "./logger";
 
-/** A look that takes longer doesn't tell when the clock was read. Two looks together are off by this at most. */
-const PRECISE_MS = 2_000;
 /** Longest between two statements of who records a step. */
 const FROZEN_MS = 2_000;
 /** A process that has not looked for so long has ended. */
 const ENDED_MS = 86_400_000;
 
+/** How often a transaction is begun again whose clock was set right before it. */
+const MAX_TRIES = 3;
+
+/** A transaction began by a clock of which the last look did not know yet. */
+class ClockSet extends Error {
+  override readonly name = "ClockSet";
+}
+
 /**
  * Notices when the database's clock is set, by comparing it with this machine's monotonic time, and records each
- * step once, whichever process sees it first. A step while all processes are down is not seen: then the new time
- * is taken as it is. A machine that was suspended without its monotonic time going on sees a step forward, too; that
- * is none if another process ran on meanwhile.
+ * step once, whichever process sees it first. Of a step while all processes are down only this is seen, by the next
+ * one that starts: that the clock is behind the last look of any process. A machine that was suspended without its
+ * monotonic time going on sees a step forward, too; that is none if another process ran on meanwhile.
  */
 export class ClockWatch {
   private readonly processId = randomUUID();
@@ -41,6 +53,11 @@ export class ClockWatch {
   /** Since when this process has seen no step that was not recorded (steadyMs). */
   private sinceMs = 0;
   private doubtful = 0;
+  /** One at a time. Each caller's begins after its call, and many share one. */
+  private readonly looks = new Coalesced<undefined, undefined>(async (callers) => {
+    await this.lookOnce();
+    return callers;
+  }, Infinity);
 
   constructor(
     private readonly pool: pg.Pool,
@@ -56,17 +73,50 @@ export class ClockWatch {
     return this.doubtful;
   }
 
-  /** Call regularly, and before the clock decides about a bill. Not in a transaction. */
+  /** Changes where this process's own time and the clock went apart: one of the two was set, or stood still. */
+  get evenSinceMs(): number {
+    return this.sinceMs;
+  }
+
+  /** Call regularly. Not in a transaction. */
   async look(): Promise<void> {
+    await this.looks.add(undefined);
+  }
+
+  /**
+   * A transaction whose time decides about a bill: it begins again, after a look, if the clock was set and nobody has
+   * noticed that yet.
+   */
+  async transaction<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+    for (let tried = 1; ; tried++) {
+      try {
+        return await transaction(this.pool, async (db) => {
+          if (tried < MAX_TRIES) await this.requireKnownClock(db);
+          return await work(db);
+        });
+      } catch (error) {
+        if (!(error instanceof ClockSet)) throw error;
+        await this.look();
+      }
+    }
+  }
+
+  private async requireKnownClock(db: Queryable): Promise<void> {
+    const { accounted } = this;
+    const databaseMs = await readTransactionMs(db);
+    const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
+    if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
+  }
+
+  private async lookOnce(): Promise<void> {
     const before = this.accounted;
-    let now = await this.read(this.pool);
-    if (before && now && unrecordedStep(before, now) !== 0) now = await this.record(before);
+    let now = before ? await this.read(this.pool) : await this.recordStepBackWhileDown();
+    if (before && now && unrecordedStep(before, now) !== 0) now = await this.recordSince(before);
     if (!now) {
       this.doubtful += 1;
       return;
     }
     const nowMs = steadyMs(now);
-    if (!before) await deleteLooksOutside(this.pool, nowMs - ENDED_MS, nowMs + PRECISE_MS);
     if (!before || isStepBetween(before, now)) {
       this.doubtful += 1;
       this.sinceMs = nowMs;
@@ -76,27 +126,49 @@ export class ClockWatch {
     await saveLook(this.pool, this.processId, this.sinceMs, nowMs);
   }
 
-  /** Looks again while no other process records. */
-  private async record(before: ClockLook): Promise<ClockLook | undefined> {
+  /** At the first look. Others that begin at the same time wait, and see what is recorded. */
+  private async recordStepBackWhileDown(): Promise<ClockLook | undefined> {
+    return await this.record(this.runningMs(), async (db, now) => {
+      const lastMs = await findLastLook(db);
+      return lastMs === undefined ? 0 : stepBackSince(lastMs, now);
+    });
+  }
+
+  private async recordSince(before: ClockLook): Promise<ClockLook | undefined> {
+    return await this.record(this.lastRunningMs, async (db, now) => {
+      const byMs = unrecordedStep(before, now);
+      return byMs !== 0 && (await this.hasStoodStill(db, before, now, byMs)) ? 0 : byMs;
+    });
+  }
+
+  /**
+   * Looks again while no other process records.
+   *
+   * @param soFarMs until when, by runningMs, there was no step that is not recorded.
+   * @param findStep the step that is to be recorded, in ms; 0: none.
+   */
+  private async record(
+    soFarMs: number,
+    findStep: (db: Queryable, now: ClockLook) => Promise<number>,
+  ): Promise<ClockLook | undefined> {
     const work = async (db: Queryable) => {
       await lockSteps(db);
       const now = await this.read(db);
-      const byMs = now ? unrecordedStep(before, now) : 0;
-      if (!now || byMs === 0 || (await this.hasStoodStill(db, before, now, byMs))) {
-        return { now, byMs: 0, attempts: 0 };
-      }
-      const gapS = (now.runningMs - this.lastRunningMs + PRECISE_MS) / 1000;
-      const attempts = await recordStep(db, byMs / 1000, gapS);
-      return { now: { ...now, recordedMs: now.recordedMs + byMs }, byMs, attempts };
+      if (!now) return { seen: undefined, byMs: 0, attempts: 0 };
+      const byMs = await findStep(db, now);
+      const gapS = (now.runningMs - soFarMs + PRECISE_MS) / 1000;
+      const attempts = byMs === 0 ? 0 : await recordStep(db, byMs / 1000, gapS);
+      const seen = { ...now, recordedMs: now.recordedMs + byMs };
+      await deleteLooksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
+      return { seen, byMs, attempts };
     };
     // All others wait for the lock: one who froze while holding it is ended.
     const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
-    const seen = await transaction(this.pool, work, { begin });
-    const { now, byMs, attempts } = seen;
+    const { seen, byMs, attempts } = await transaction(this.pool, work, { begin });
     if (byMs !== 0) {
       this.logger.warn({ by_s: byMs / 1000, attempts }, "the database's clock was set");
     }
-    return now;
+    return seen;
   }
 
   /**
@@ -118,6 +190,7 @@ export class ClockWatch {
     const began = this.runningMs();
     const found = await readClockAndSteps(db);
     const ended = this.runningMs();
+    // Two looks together are off by this at most.
     if (ended - began > PRECISE_MS) return undefined;
     return { ...found, runningMs: (began + ended) / 2 };
   }

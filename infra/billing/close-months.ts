@@ -13,7 +13,6 @@ import {
 } from "../database/billing-months";
 import { insertShares } from "../database/billing-records";
 import { lockDeployment } from "../database/deployments";
-import { transaction } from "../database/transaction";
 
 const BATCH = 100;
 
@@ -25,7 +24,7 @@ const BATCH = 100;
  * @returns how much was written; another look may find more.
  */
 export async function closeMonths(ctx: Context): Promise<number> {
-  const { pool, logger, clockWatch } = ctx;
+  const { pool, logger } = ctx;
   let written = 0;
   const each = async <T>(items: T[], write: (item: T) => Promise<boolean>): Promise<void> => {
     for (const item of items) {
@@ -37,8 +36,6 @@ export async function closeMonths(ctx: Context): Promise<number> {
     }
   };
   const deployments = await listUnwrittenDeployments(pool, BATCH);
-  // A step of the clock that is not noticed yet would be billed.
-  if (deployments.length > 0) await clockWatch.look();
   await each(
     deployments.map((deploymentId) => ({ deploymentId })),
     ({ deploymentId }) => writeShares(ctx, deploymentId),
@@ -52,8 +49,8 @@ export async function closeMonths(ctx: Context): Promise<number> {
   return written;
 }
 
-async function writeShares({ pool }: Context, deploymentId: string): Promise<boolean> {
-  return await transaction(pool, async (db) => {
+async function writeShares({ clockWatch }: Context, deploymentId: string): Promise<boolean> {
+  return await clockWatch.transaction(async (db) => {
     // Its stop writes the rest, and must not at the same time.
     await lockDeployment(db, deploymentId);
     const row = await findAccruing(db, deploymentId);

@@ -21,6 +21,16 @@ export async function readClockAndSteps(
   return row;
 }
 
+/** The time of a transaction: of its beginning; in ms. */
+export async function readTransactionMs(db: Queryable): Promise<number> {
+  const row = await maybeOne<{ ms: number }>(
+    db,
+    "select extract(epoch from now())::float8 * 1000 as ms",
+  );
+  if (!row) throw new Error("a select without a table has one row");
+  return row.ms;
+}
+
 /** Any fixed number: of the processes that see a step, one at a time records it. */
 const STEP_LOCK = 7_263_003;
 
@@ -59,7 +69,16 @@ export async function hasOtherRunOn(
   return row !== undefined;
 }
 
-/** Of processes that have ended: a later time is from before the clock was set while all were down. */
+/** Until when any process has looked (steadyMs). */
+export async function findLastLook(db: Queryable): Promise<number | undefined> {
+  const row = await maybeOne<{ last: number | null }>(
+    db,
+    "select max(until_ms) as last from clock_looks",
+  );
+  return row?.last ?? undefined;
+}
+
+/** Of processes that have ended; a later time is from before a step that is recorded now. */
 export async function deleteLooksOutside(
   db: Queryable,
   fromMs: number,
@@ -69,13 +88,20 @@ export async function deleteLooksOutside(
 }
 
 /**
+ * A look tells the clock this well at worst, so the length of a step may be wrong by it. It is less than half of the
+ * shortest step: what began before one and what began after it are still told apart.
+ */
+export const PRECISE_MS = 2_000;
+
+/** When a step forward was noticed: what is at or before this began on the clock as it was. */
+const BEFORE_FORWARD = `clock_timestamp() - make_interval(secs => $1::float8 - ${PRECISE_MS / 1000})`;
+
+/**
  * Which live attempts began on the clock as it was before a step. Of one that began just before it was noticed
  * this is not known where the clock was set back: such an attempt keeps its times, so its deadline is too late
  * rather than too early, and its measured time too short.
  */
-const isBefore = (
-  time: string,
-): string => `case when $1 > 0 then ${time} <= clock_timestamp() - step.by
+const isBefore = (time: string): string => `case when $1 > 0 then ${time} <= ${BEFORE_FORWARD}
   else ${time} not between clock_timestamp() - make_interval(secs => $2) and clock_timestamp() end`;
 
 /**
@@ -142,8 +168,7 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
   for (const [table, column, condition, afterForward] of WAITS) {
     if (byS > 0 && afterForward === undefined) continue;
     // Of a step forward, those from before it; of a step back, those that would be waited for too long.
-    const concerned =
-      byS > 0 ? "<= clock_timestamp() - make_interval(secs => $1)" : "> clock_timestamp()";
+    const concerned = byS > 0 ? `<= ${BEFORE_FORWARD}` : "> clock_timestamp()";
     await execute(
       db,
       `update ${table} set ${column} = ${column} + make_interval(secs => $1)

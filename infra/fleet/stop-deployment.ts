@@ -7,7 +7,6 @@ import { closeRecord, insertShares } from "../database/billing-records";
 import { lockDeployment, markStopping, type StoppedRow } from "../database/deployments";
 import { stopPlacements } from "../database/placements";
 import type { Queryable } from "../database/pool";
-import { transaction } from "../database/transaction";
 import type { Viewer } from "../database/viewer";
 
 /**
@@ -22,9 +21,7 @@ export async function stopDeployment(
   viewer: Viewer,
   stoppedBy: string,
 ): Promise<boolean> {
-  // A step that is not noticed yet would be billed.
-  await ctx.clockWatch.look();
-  const done = await transaction(ctx.pool, async (db) => {
+  const done = await ctx.clockWatch.transaction(async (db) => {
     const deployment = await lockDeployment(db, deploymentId);
     if (!deployment || (viewer !== null && deployment.user_id !== viewer)) return "unknown";
     const stopped = await markStopping(db, deploymentId, stoppedBy);

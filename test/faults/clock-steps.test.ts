@@ -1,5 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
 import { closeMonths } from "../../infra/billing/close-months";
+import { recordStep } from "../../infra/database/clock";
 import { all, execute, maybeOne } from "../../infra/database/pool";
 import { readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { readBudget, setCap } from "../support/budgets";
@@ -8,6 +9,7 @@ import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
+import type { HandedJob, TestWorker } from "../support/test-worker";
 
 /** The database's clock is set forward and back while jobs and deployments run. */
 const DAY_S = 86_400;
@@ -40,10 +42,10 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-async function begin() {
+async function begin(gpu = { name: "cpu", memory_gb: 0 }) {
   // Workers of before don't ask any more.
   await execute(forge.ctx.pool, "update workers set available_until = null");
-  const worker = await forge.worker(`w${workers++}`);
+  const worker = await forge.worker(`w${workers++}`, gpu);
   worker.beat();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
   return { worker, jobId, job: await worker.take() };
@@ -133,6 +135,55 @@ describe("a deployment is billed for the time that it lived though the clock", (
     await setClock(byS);
     expectTrue(await lifetime(looked));
   });
+});
+
+const ENDS: Record<string, (worker: TestWorker, job: HandedJob) => Promise<unknown>> = {
+  result: (worker, job) => worker.complete(job),
+  restart: (worker) => worker.register(A100, { boot_id: "another" }),
+  decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),
+};
+const A100 = { name: "A100", memory_gb: 80 };
+
+test.each(Object.keys(ENDS).flatMap((what) => [DAY_S, -DAY_S].map((byS) => [byS, what] as const)))(
+  "an attempt's GPU time is as long as it took though the clock was set by %i s right before its %s",
+  async (byS, what) => {
+    const { worker, job, jobId } = await begin(A100);
+    await execute(
+      forge.ctx.pool,
+      `update attempts set queued_at = queued_at - $2::interval, assigned_at = assigned_at - $2::interval,
+            started_at = started_at - $2::interval where job_id = $1`,
+      [jobId, "1 hour"],
+    );
+    await looked();
+    await setClock(byS);
+    worker.silence();
+    await ENDS[what]?.(worker, job);
+    const measured = `select gpu_hours_measured::float8 as hours from attempts
+    where job_id = $1 and attempt = 1 and state = 'ended'`;
+    const row = await maybeOne<{ hours: number }>(forge.ctx.pool, measured, [jobId]);
+    await forge.user.call("POST", `/api/jobs/${jobId}/cancel`, {});
+    expect(row?.hours).toBeCloseTo(1, 1);
+    await untilEnded(forge.user, jobId);
+  },
+);
+
+test("what began right before a step forward moves with it, though looks tell its length a little wrong", async () => {
+  const { worker, job, jobId } = await begin();
+  const { pool } = forge.ctx;
+  await setClock(DAY_S);
+  await recordStep(pool, DAY_S + 0.5, 2);
+  const moved = await maybeOne<{ s: number; job_s: number }>(
+    pool,
+    `select extract(epoch from now() - a.started_at)::float8 as s,
+            extract(epoch from now() - j.started_at)::float8 as job_s
+     from attempts a join jobs j using (job_id) where job_id = $1`,
+    [jobId],
+  );
+  expect(moved?.s).toBeLessThan(60);
+  expect(moved?.job_s).toBeLessThan(60);
+  expect((await worker.complete(job)).status).toBe(200);
+  await untilEnded(forge.user, jobId);
+  worker.silence();
 });
 
 test("a clock that is set forward, back and forward again ends nobody's job", async () => {

@@ -1,27 +1,43 @@
 import { uptime } from "node:os";
 import type pg from "pg";
+import { FleetMonitor } from "../../agent-bridge/fleet-monitor";
+import { waitFor } from "../../dev/stack/wait";
 import { ClockWatch } from "../../infra/clock-watch";
-import { all } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
+import { AUDIT } from "../support/jobs";
 import { useSettableClock } from "../support/settable-clock";
 
 /** Processes that compare the database's clock with their own monotonic time, without a server that does it, too. */
 const DAY_S = 86_400;
+const HOUR_S = 3_600;
+const GRACE_S = 4;
 
 let forge: Forge;
 let setClock: (byS: number) => Promise<void>;
+/** Jobs that run. */
+let jobs: string[];
 /** By how many seconds the clock is ahead. */
 let aheadS = 0;
 
 beforeAll(async () => {
-  forge = await startForge({}, { own: ["server"] });
+  const grace = { FORGE_DEADLINE_GRACE_S: String(GRACE_S) };
+  forge = await startForge(grace, { own: ["server"] });
   setClock = await useSettableClock(forge);
-  await forge.own("server").kill();
+  jobs = [await begin("one"), await begin("other")];
+  await Promise.all(forge.servers().map((server) => server.kill()));
 });
 
 afterAll(async () => {
   await forge?.stop();
 });
+
+async function begin(workerId: string): Promise<string> {
+  const worker = await forge.worker(workerId);
+  const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: HOUR_S });
+  await worker.take();
+  return jobId;
+}
 
 async function step(byS: number): Promise<void> {
   aheadS += byS;
@@ -104,6 +120,33 @@ test("a process whose own time stood still records no step where another one ran
   expect(stands.watch.doubts).toBeGreaterThan(doubts);
 });
 
+test("a process whose own time stood still ends no job before the grace, however long another one ran on", async () => {
+  const [runs, stands] = (await start(2)) as [Process, Process];
+  const { ctx } = forge;
+  const [one, other] = jobs;
+  const isOver = (jobId: string | undefined) =>
+    maybeOne(ctx.pool, "select from jobs where job_id = $1 and error_code = 'timeout'", [jobId]);
+  const traffic = { lastRequestMs: ctx.clock.nowMs() };
+  const monitor = new FleetMonitor({ ...ctx, clockWatch: stands.watch, traffic });
+  const until =
+    "update attempts set deadline_at = now() + make_interval(secs => $2) where job_id = $1";
+  await execute(ctx.pool, until, [other, HOUR_S]);
+  await execute(ctx.pool, until, [one, 0]);
+  monitor.start();
+  try {
+    await waitFor("the monitor to have been there for the grace", () => isOver(one));
+    await monitor.stop();
+    await step(2 * HOUR_S);
+    await runs.lives(2 * HOUR_S);
+    const since = performance.now();
+    monitor.start();
+    await waitFor("the other job to be over", () => isOver(other));
+    expect(performance.now() - since).toBeGreaterThanOrEqual(GRACE_S * 1_000);
+  } finally {
+    await monitor.stop();
+  }
+});
+
 test("pauses of a process that are too short to be a step don't add up to one where another one ran on", async () => {
   const [runs, pauses] = (await start(2)) as [Process, Process];
   const recorded = await recordedBy(async () => {
@@ -127,12 +170,15 @@ test("a process that began meanwhile can't say that there was no step, nor one t
   expect(recorded).toEqual([3_600]);
 });
 
-test("what looked at a clock that was ahead, and ended, says nothing of steps to come", async () => {
+test("a step back while all processes are down is recorded once by those that start, and hides no step to come", async () => {
   const [gone] = (await start(1)) as [Process];
   await pass(60, [gone]);
-  // All processes are down while the clock is set back.
   await step(-1_800);
-  const [seeing] = (await start(1)) as [Process];
+  const processes = [new Process(), new Process()];
+  const back = await recordedBy(() => Promise.all(processes.map(({ watch }) => watch.look())));
+  expect(back).toHaveLength(1);
+  expect(Math.abs((back[0] ?? 0) + 1_800)).toBeLessThan(5);
+  const [seeing] = processes as [Process, Process];
   const recorded = await recordedBy(async () => {
     await step(1_800);
     await seeing.watch.look();
@@ -140,8 +186,12 @@ test("what looked at a clock that was ahead, and ended, says nothing of steps to
   expect(recorded).toEqual([1_800]);
 });
 
-/** A pool whose first holder of the steps' lock freezes with it until it is told to go on. */
+/** A pool whose next holder of the steps' lock freezes with it until it is told to go on, once that is asked for. */
 function freezing(pool: pg.Pool) {
+  let isAsked = false;
+  const freezeNext = (): void => {
+    isAsked = true;
+  };
   let goOn = (): void => undefined;
   let freeze = (): void => undefined;
   const thawed = new Promise<void>((resolve) => {
@@ -159,7 +209,7 @@ function freezing(pool: pg.Pool) {
         await thawed;
       }
       const answer = await client.query(given);
-      isHolding = JSON.stringify(given).includes("pg_advisory_xact_lock");
+      isHolding = isAsked && JSON.stringify(given).includes("pg_advisory_xact_lock");
       return answer;
     };
     return new Proxy(client, {
@@ -177,15 +227,16 @@ function freezing(pool: pg.Pool) {
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-  return { pool: proxy, frozen, goOn };
+  return { pool: proxy, frozen, freezeNext, goOn };
 }
 
 test("a process that freezes while it records a step is ended, and another one records it", async () => {
-  const { pool, frozen, goOn } = freezing(forge.ctx.pool);
+  const { pool, frozen, freezeNext, goOn } = freezing(forge.ctx.pool);
   const [holder, other] = [new Process(pool), new Process()];
   for (const { watch } of [holder, other]) await watch.look();
   const recorded = await recordedBy(async () => {
     await step(DAY_S);
+    freezeNext();
     const look = holder.watch.look().then(
       () => "looked",
       () => "ended",
