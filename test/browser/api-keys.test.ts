@@ -29,6 +29,9 @@ inBrowser("API keys", () => {
     const key = await create(page, "ci", "user");
     expect(key).toMatch(/^forge_user_/);
     expect(await accessibilityProblems(page)).toEqual([]);
+    // A slip does not lose it.
+    await page.keyboard.press("Escape");
+    await page.mouse.click(5, 5);
     await page.getByRole("tab", { name: "forge" }).click();
     await page.getByText(`echo ${key} | forge login ${stage.forge.stack.apiUrl}`).waitFor();
     await page.getByRole("button", { name: "I have kept it" }).click();

@@ -2,6 +2,7 @@ import { execute } from "../../infra/database/pool";
 import { goTo, inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
+import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
 /** What tenants and workers write is shown as text, wherever it stands. */
@@ -40,6 +41,7 @@ inBrowser("hostile text", () => {
   let failed = "";
   let made = "";
   let dataset = "";
+  let pipeline = "";
 
   beforeAll(async () => {
     const { user } = stage.forge;
@@ -57,7 +59,24 @@ inBrowser("hostile text", () => {
     made = (await runJob(complete)).output_ids.dataset_id ?? "";
     await untilEnded(user, failed);
     dataset = await upload();
+    pipeline = await rejectedPipeline();
+    for (const name of [SCRIPT, TEXT.slice(0, 128)])
+      await user.post("/api/auth/api-keys", { name });
   });
+
+  async function rejectedPipeline(): Promise<string> {
+    const { user } = stage.forge;
+    const id = await startPipeline(user, {
+      ...{ ...BYO_DATA, name: TEXT.slice(0, 250), tags: CORPUS.slice(0, 4) },
+      ...{ gates: [], approvals: ["audit"] },
+    });
+    await untilPipeline(user, id, ["waiting_approval"]);
+    await user.post(`/api/pipelines/${id}/approve`, {
+      ...{ step: "audit", approved: false, note: `${TEXT} ${TURNED}` },
+    });
+    await untilPipeline(user, id);
+    return id;
+  }
 
   async function runJob(end: (job: HandedJob) => Promise<unknown>): Promise<HandedJob> {
     await stage.forge.user.submit("generate", {
@@ -133,6 +152,12 @@ inBrowser("hostile text", () => {
       [`/artifacts/${dataset}?tab=preview`, SVG],
       [`/artifacts/compare?a=${made}&b=${dataset}`, "alert(8)"],
       [`/submit?from=${failed}`, "Submit the generate job"],
+      ["/pipelines", "alert(1)"],
+      [`/pipelines/${pipeline}`, "rejected step audit"],
+      [`/pipelines/${pipeline}?view=gantt`, "alert(7)"],
+      [`/pipelines/${pipeline}?view=steps`, "alert(7)"],
+      ["/keys", "alert(1)"],
+      ["/billing?by=tag", "alert(1)"],
     ];
     for (const [path, text] of visits) {
       await goTo(page, `/ui${path}`);

@@ -26,6 +26,7 @@ inBrowser("a job", () => {
     await page.getByRole("button", { name: "1 new" }).click();
     await page.getByRole("link", { name: job_id }).click();
     await page.getByText("Start an agent, or add a machine over SSH.").waitFor();
+    await page.getByRole("link", { name: "See the workers" }).waitFor();
     await stage.forge.stack.startAgent("box");
     await page.getByText(/^Worker box completed the job in/).waitFor({ timeout: 45_000 });
     await tab(page, "Log");
@@ -74,8 +75,14 @@ inBrowser("a job", () => {
     await page.getByText("The job was cancelled by stack user.").waitFor();
     expect((await stage.forge.user.job(job_id)).error_code).toBe("cancelled");
     await page.getByRole("dialog").waitFor({ state: "detached" });
-    await page.keyboard.press("r");
+    // A key that is held is one retry.
+    for (let times = 0; times < 3; times++) await page.keyboard.down("r");
+    await page.keyboard.up("r");
     await page.waitForURL((url) => !url.pathname.endsWith(job_id));
+    const { jobs } = await stage.forge.user.get<{ jobs: { retried_from: string | null }[] }>(
+      "/api/jobs?status=pending",
+    );
+    expect(jobs.map(({ retried_from }) => retried_from)).toEqual([job_id]);
     const retried = page.url().split("/").at(-1) ?? "";
     await stage.forge.user.post(`/api/jobs/${retried}/cancel`, {});
   });

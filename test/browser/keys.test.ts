@@ -106,6 +106,9 @@ inBrowser("lists", () => {
     await button(/^Remove ended from/).click();
     await page.waitForURL("**/ui/jobs");
     await stage.open("/");
+    // The jobs that a number of the last day counts.
+    const failed = page.getByRole("link", { name: "Failed in 24 h" });
+    expect(await failed.getAttribute("href")).toMatch(/\?status=failed&ended_after=/);
     const { x, y, width } = (await chart.boundingBox()) ?? { x: 0, y: 0, width: 0 };
     await page.mouse.move(x + width * 0.25, y + 40);
     await page.mouse.down();

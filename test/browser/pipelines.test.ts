@@ -67,6 +67,8 @@ inBrowser("pipelines", () => {
       .waitFor();
     await page.getByRole("link", { name: "Open its job" }).click();
     await page.waitForURL(/\/ui\/jobs\/job_/);
+    await page.getByRole("link", { name: id }).click();
+    await page.waitForURL(`**/ui/pipelines/${id}?step=train`);
   });
 
   test("one whose gate did not hold says its numbers, and is resumed with another gate", async () => {

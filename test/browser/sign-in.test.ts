@@ -172,6 +172,7 @@ inBrowser("an admin", () => {
     await page.getByText("You are signed in with an admin key.").waitFor();
     await page.getByText(`This month (UTC), only ${user_id}`).waitFor();
     await page.getByText("All tenants", { exact: true }).waitFor();
+    await page.getByText(/^Forecast/).waitFor();
     expect(await lookAt(page, "overview-admin-light")).toEqual([]);
     await page.getByRole("button", { name: "Understood" }).click();
     for (const path of ["billing", "keys"]) {

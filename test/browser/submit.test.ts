@@ -153,7 +153,10 @@ inBrowser("the form that submits jobs", () => {
     const file = { name: "tasks.jsonl", mimeType: "", buffer: Buffer.from(rows) };
     await page.getByRole("button", { name: "Upload" }).click();
     const dialog = page.getByRole("dialog", { name: "Upload a dataset" });
+    // The form's own key is not the dialog's.
+    await page.keyboard.press("Control+Enter");
     await dialog.locator("input[type=file]").setInputFiles(file);
+    expect(await page.getByText("This is required.").count()).toBe(0);
     await page.route("**/api/datasets*", async (route) => {
       const headers = { ...route.request().headers(), "x-checksum-sha256": "0".repeat(64) };
       await route.continue({ headers });

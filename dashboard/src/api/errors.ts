@@ -27,6 +27,10 @@ export function describeError(error: unknown): Described {
     if (error.status === undefined) {
       return plain("Forge can't be reached. The page tries again by itself.");
     }
+    // A page of HTML, most likely: a proxy's sign-in, or its error.
+    if (error.status < 300) {
+      return plain("Something else than Forge answered. The page tries again by itself.");
+    }
     const where = error.request_id ? { requestId: error.request_id } : {};
     return { ...plain(`Forge answered with HTTP ${error.status}.`), ...where };
   }

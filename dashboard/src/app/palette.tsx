@@ -1,6 +1,7 @@
 import { Dialog as Base } from "@base-ui/react/dialog";
 import { useNavigate } from "@tanstack/react-router";
 import { type KeyboardEvent, useId, useRef, useState } from "react";
+import { describeError } from "../api/errors";
 import { cx } from "../ui/cx";
 import { NAV } from "./nav";
 import styles from "./palette.module.css";
@@ -97,7 +98,11 @@ function Finder({ onClose }: { onClose: () => void }) {
         ))}
         {items.length === 0 && (
           <p className={styles.none}>
-            {found.isLooking ? "Looking …" : `Nothing here has the id or name “${text.trim()}”.`}
+            {found.isLooking
+              ? "Looking …"
+              : found.error
+                ? describeError(found.error).message
+                : `Nothing here has the id or name “${text.trim()}”.`}
           </p>
         )}
       </div>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { Outlet, useNavigate } from "@tanstack/react-router";
+import { Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { Menu as MenuIcon, Search } from "lucide-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useForge } from "../api/context";
 import { Button, IconButton } from "../ui/button";
 import { useHotkeys } from "../ui/hotkeys";
@@ -24,6 +24,11 @@ export function Shell() {
   const navigate = useNavigate();
   const [overlay, setOverlay] = useState<"palette" | "help" | "nav">();
   const close = (): void => setOverlay(undefined);
+  const path = useLocation({ select: ({ pathname }) => pathname });
+  // Back and forward lead to another page than the one it was opened on.
+  useEffect(() => {
+    if (path) setOverlay(undefined);
+  }, [path]);
   useQuery({
     queryKey: ["ping"],
     queryFn: ({ signal }) => forge.service.ping({ signal }),

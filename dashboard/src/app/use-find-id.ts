@@ -36,11 +36,15 @@ function kindsOf(id: string): Kind[] {
 }
 
 /** Looks for things with this id, of every kind that has a page. */
-export function useFindId(text: string): { items: Found[]; isLooking: boolean } {
+export function useFindId(text: string): { items: Found[]; isLooking: boolean; error: unknown } {
   const forge = useForge();
   const navigate = useNavigate();
   const id = text.trim();
-  const { data = [], isFetching } = useQuery({
+  const {
+    data = [],
+    isFetching,
+    error,
+  } = useQuery({
     queryKey: ["find", id],
     enabled: ID.test(id),
     queryFn: async () => {
@@ -62,7 +66,7 @@ export function useFindId(text: string): { items: Found[]; isLooking: boolean } 
     note,
     go: goTo[kind],
   }));
-  return { items, isLooking: isFetching };
+  return { items, isLooking: isFetching, error };
 }
 
 /** What is not there is simply not found. */

@@ -1,7 +1,7 @@
 import type { Artifact, Manifest } from "@forge/sdk";
 import { Bars } from "../ui/bars";
 import { Notice } from "../ui/error-banner";
-import { ABSENT, formatBytes, formatNumber } from "../ui/format";
+import { ABSENT, formatBytes, formatMeasured, formatNumber } from "../ui/format";
 import { Json } from "../ui/json";
 import { type Entry, KeyValue } from "../ui/key-value";
 import { Money } from "../ui/money";
@@ -51,7 +51,7 @@ export function ArtifactFacts({ artifact }: { artifact: Artifact }) {
         {metrics.length > 0 && (
           <Section title="Metrics">
             <KeyValue
-              entries={metrics.map(([name, value]) => ({ name, value: formatNumber(value, 6) }))}
+              entries={metrics.map(([name, value]) => ({ name, value: formatMeasured(value) }))}
             />
           </Section>
         )}

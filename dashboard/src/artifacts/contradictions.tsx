@@ -1,6 +1,6 @@
 import type { Manifest } from "@forge/sdk";
 import { Notice } from "../ui/error-banner";
-import { formatNumber } from "../ui/format";
+import { formatMeasured } from "../ui/format";
 
 /** Where what the worker said differs from what Forge measured. */
 export function Contradictions({ manifest }: { manifest: Manifest }) {
@@ -13,4 +13,4 @@ export function Contradictions({ manifest }: { manifest: Manifest }) {
 }
 
 const shown = (value: unknown): string =>
-  typeof value === "number" ? formatNumber(value, 6) : JSON.stringify(value);
+  typeof value === "number" ? formatMeasured(value) : JSON.stringify(value);

@@ -103,6 +103,7 @@ function Graph({ lineage }: { lineage: LineageAnswer }) {
       height={height}
       isNarrow={isNarrow}
       isPanned={!isNarrow}
+      focus={lineage.artifact_id}
     />
   );
 }

@@ -63,7 +63,8 @@ function curvesOf(text: string): Series[] {
     if (!name.endsWith("_curve") || !Array.isArray(value)) return [];
     const points = value.flatMap((each: unknown) => {
       const [x, y] = Array.isArray(each) ? (each as unknown[]) : [];
-      return typeof x === "number" && typeof y === "number" ? [{ x, y }] : [];
+      // 1e999 is valid JSON, and infinite.
+      return Number.isFinite(x) && Number.isFinite(y) ? [{ x: Number(x), y: Number(y) }] : [];
     });
     return points.length > 0 ? [{ name: name.replace(/_curve$/, ""), points }] : [];
   });

@@ -54,7 +54,7 @@ export function SpendFigures({
         }
         note={
           summary &&
-          `${formatNumber(summary.tokens_total)} tokens; ${formatNumber(summary.unbilled_gpu_hours, 2)} GPU h of attempts that came to nothing, not billed`
+          `${formatNumber(summary.tokens_total)} tokens; ${formatNumber(summary.unbilled_gpu_hours, 2)} GPU h of attempts that did not complete, not billed`
         }
       />
     </Figures>

@@ -56,7 +56,13 @@ export function JobFacts({ job }: { job: JobData }) {
           name: "Pipeline",
           value: (
             <>
-              <IdText id={job.pipeline_id} />
+              <Link
+                to="/pipelines/$pipelineId"
+                params={{ pipelineId: job.pipeline_id }}
+                search={job.pipeline_step ? { step: job.pipeline_step } : {}}
+              >
+                <IdText id={job.pipeline_id} />
+              </Link>
               {job.pipeline_step && ` step ${job.pipeline_step}`}
             </>
           ),

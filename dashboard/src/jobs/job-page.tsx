@@ -4,7 +4,7 @@ import { Ban, CopyPlus, RotateCcw } from "lucide-react";
 import { useState } from "react";
 import { useForge } from "../api/context";
 import { isNotFound } from "../api/errors";
-import { Button } from "../ui/button";
+import { Button, buttonClass } from "../ui/button";
 import { Id } from "../ui/copy";
 import { DetailHeading, Verdict, WithFacts } from "../ui/detail";
 import { ConfirmDialog } from "../ui/dialog";
@@ -132,10 +132,16 @@ function Why({ explanation, onGoTo }: { explanation: Explanation; onGoTo: (tab: 
     <Verdict
       explanation={explanation}
       action={
-        (goTo === "log" || goTo === "artifacts") && (
-          <Button size="small" onClick={() => onGoTo(goTo)}>
-            {goTo === "log" ? "Open the log" : "Show artifacts"}
-          </Button>
+        goTo === "workers" ? (
+          <Link to="/workers" className={buttonClass("secondary", "small")}>
+            See the workers
+          </Link>
+        ) : (
+          goTo && (
+            <Button size="small" onClick={() => onGoTo(goTo)}>
+              {goTo === "log" ? "Open the log" : "Show artifacts"}
+            </Button>
+          )
         )
       }
     />
@@ -152,10 +158,13 @@ function Actions({ job }: { job: JobData }) {
     setAsking(false);
     cancel.reset();
   };
+  const again = (): void => {
+    if (!retry.isPending) retry.mutate();
+  };
   const clone = (): void => void navigate({ to: "/submit", search: { from: job.job_id } });
   useHotkeys([
     ...(canCancel ? [{ keys: "c", what: "Cancel the job", run: () => setAsking(true) }] : []),
-    { keys: "r", what: "Retry the job", run: () => retry.mutate() },
+    { keys: "r", what: "Retry the job", run: again },
     { keys: "e", what: "Clone the job", run: clone },
   ]);
   return (
@@ -165,12 +174,7 @@ function Actions({ job }: { job: JobData }) {
           Cancel
         </Button>
       )}
-      <Button
-        icon={<RotateCcw size={14} />}
-        hotkey="r"
-        busy={retry.isPending}
-        onClick={() => retry.mutate()}
-      >
+      <Button icon={<RotateCcw size={14} />} hotkey="r" busy={retry.isPending} onClick={again}>
         Retry
       </Button>
       <Button icon={<CopyPlus size={14} />} hotkey="e" onClick={clone}>

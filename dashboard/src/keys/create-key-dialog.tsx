@@ -19,7 +19,13 @@ export function CreateKeyDialog({ open, onClose }: { open: boolean; onClose: () 
     onClose();
   };
   return (
-    <Dialog open={open} onClose={close} title={made ? "Copy your key now" : "Create a key"} wide>
+    <Dialog
+      open={open}
+      onClose={close}
+      title={made ? "Copy your key now" : "Create a key"}
+      wide
+      stays={made !== undefined}
+    >
       {made ? (
         <NewKeyView made={made} onClose={close} />
       ) : (

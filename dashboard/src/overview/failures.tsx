@@ -9,6 +9,7 @@ import { Section } from "../ui/page";
 import { type Column, Table } from "../ui/table";
 import { Time } from "../ui/time";
 import styles from "./overview-parts.module.css";
+import { useDayAgo } from "./use-day-ago";
 
 const SHOWN = 8;
 
@@ -43,6 +44,7 @@ const COLUMNS: readonly Column<JobData>[] = [
 export function Failures({ counts }: { counts: JobCounts | undefined }) {
   const forge = useForge();
   const navigate = useNavigate();
+  const dayAgo = useDayAgo();
   const { data } = useQuery({
     queryKey: ["jobs", "failures"],
     queryFn: async () =>
@@ -54,7 +56,11 @@ export function Failures({ counts }: { counts: JobCounts | undefined }) {
     <Section
       title="Failures"
       actions={codes.map(([code, count]) => (
-        <Link key={code} to="/jobs" search={{ status: ["failed"], error_code: [code] }}>
+        <Link
+          key={code}
+          to="/jobs"
+          search={{ status: ["failed"], error_code: [code], ended_after: dayAgo }}
+        >
           {`${code.replaceAll("_", " ")} ${count}`}
         </Link>
       ))}

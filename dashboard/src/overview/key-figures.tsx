@@ -4,6 +4,7 @@ import { useSigned } from "../api/context";
 import { Figure, Figures } from "../ui/figure";
 import { formatNumber, formatUsd } from "../ui/format";
 import { Skeleton } from "../ui/skeleton";
+import { useDayAgo } from "./use-day-ago";
 import { REASONS } from "./waiting-reasons";
 
 interface Props {
@@ -19,6 +20,7 @@ const BLANK = "\u00a0";
 
 export function KeyFigures({ counts, month, workers }: Props) {
   const { session } = useSigned();
+  const dayAgo = useDayAgo();
   const by = counts?.by_status;
   const waiting = by && WAITING.reduce((sum, status) => sum + by[status], 0);
   const count = (status: string): number =>
@@ -49,7 +51,7 @@ export function KeyFigures({ counts, month, workers }: Props) {
       <Figure
         name="Completed in 24 h"
         link={(name) => (
-          <Link to="/jobs" search={{ status: ["completed"] }}>
+          <Link to="/jobs" search={{ status: ["completed"], ended_after: dayAgo }}>
             {name}
           </Link>
         )}
@@ -59,7 +61,7 @@ export function KeyFigures({ counts, month, workers }: Props) {
       <Figure
         name="Failed in 24 h"
         link={(name) => (
-          <Link to="/jobs" search={{ status: ["failed"] }}>
+          <Link to="/jobs" search={{ status: ["failed"], ended_after: dayAgo }}>
             {name}
           </Link>
         )}

@@ -32,7 +32,11 @@ export function ApprovalView({ step, approval }: { step: PipelineStep; approval:
           </span>
         )}
       </div>
-      {note && <p className={styles.note}>“{note}”</p>}
+      {note && (
+        <p className={styles.note}>
+          “<bdi>{note}</bdi>”
+        </p>
+      )}
     </div>
   );
 }

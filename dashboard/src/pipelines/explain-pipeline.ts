@@ -1,5 +1,5 @@
 import type { Pipeline, PipelineStep } from "@forge/sdk";
-import { formatDuration, formatPercent, formatUsd, plural } from "../ui/format";
+import { formatDuration, formatPercent, formatUsd, inOneDirection, plural } from "../ui/format";
 import { isCancelling } from "./pipeline-state";
 
 export interface PipelineExplanation {
@@ -47,7 +47,7 @@ function waiting({ steps }: Pipeline): PipelineExplanation {
     tone: "warn",
     why: `${listed(names)} ${names.length === 1 ? "waits" : "wait"} for an approval.`,
     next: `Approve it to go on; a rejection ends the pipeline as failed.${
-      others > 0 ? ` ${plural(others, "other step")} run meanwhile.` : ""
+      others > 0 ? ` ${plural(others, "other step runs", "other steps run")} meanwhile.` : ""
     }`,
     ...(first ? { step: first } : {}),
   };
@@ -123,7 +123,7 @@ function failed(pipeline: Pipeline): PipelineExplanation {
     case "approval_rejected":
       return say(
         `${step?.approval?.by ?? "Someone"} rejected ${nameOr(step, "a step")}${
-          step?.approval?.note ? `: “${step.approval.note}”` : ""
+          step?.approval?.note ? `: “${inOneDirection(step.approval.note)}”` : ""
         }.`,
         "Resume asks for the approval again.",
       );

@@ -66,10 +66,10 @@ export const PIPELINE_COLUMNS: readonly Column<Pipeline>[] = [
   },
   {
     id: "cost",
-    title: "Cost, USD",
+    title: "Cost USD",
     width: "84px",
     align: "right",
-    cell: ({ cost_usd }) => (cost_usd === 0 ? ABSENT : <Money usd={cost_usd} />),
+    cell: ({ cost_usd }) => (cost_usd === 0 ? ABSENT : <Money usd={cost_usd} unit={false} />),
   },
   {
     id: "age",

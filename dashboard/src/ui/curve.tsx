@@ -25,9 +25,7 @@ export function Curve({ name, points, formatX, formatY }: Props) {
   const first = points[0];
   const last = points.at(-1);
   if (!first || !last) return null;
-  const values = points.map(({ y }) => y);
-  const low = Math.min(...values);
-  const high = Math.max(...values);
+  const [low, high] = rangeOf(points);
   const xOf = ({ x }: CurvePoint): number => ((x - first.x) / (last.x - first.x || 1)) * WIDTH;
   const yOf = ({ y }: CurvePoint): number =>
     high === low ? HEIGHT / 2 : HEIGHT - 2 - ((y - low) / (high - low)) * (HEIGHT - 4);
@@ -82,6 +80,16 @@ export function Curve({ name, points, formatX, formatY }: Props) {
       </div>
     </figure>
   );
+}
+
+/** The lowest and the highest value. There may be more points than a call takes arguments. */
+function rangeOf(points: readonly CurvePoint[]): [low: number, high: number] {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (const { y } of points) {
+    low = Math.min(low, y);
+    high = Math.max(high, y);
+  }
+  return [low, high];
 }
 
 function nearest(points: readonly CurvePoint[], x: number): number {

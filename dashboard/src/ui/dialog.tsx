@@ -11,6 +11,8 @@ interface Props {
   title: string;
   /** Wide for forms with two columns, and for code. */
   wide?: boolean;
+  /** What it shows is not shown again: Esc, or a click outside it, does not close it. */
+  stays?: boolean;
   children: ReactNode;
 }
 
@@ -18,7 +20,7 @@ interface Props {
  * The first field has the focus, or the first button: of a question that is the safe answer. Focus stays inside, Esc
  * closes it, and what was focused before is focused again.
  */
-export function Dialog({ open, onClose, title, wide, children }: Props) {
+export function Dialog({ open, onClose, title, wide, stays = false, children }: Props) {
   const body = useRef<HTMLDivElement>(null);
   const opener = useRef<Element>(null);
   const first = (): HTMLElement | null =>
@@ -26,7 +28,12 @@ export function Dialog({ open, onClose, title, wide, children }: Props) {
     body.current?.querySelector<HTMLElement>(BUTTONS) ??
     null;
   return (
-    <Base.Root open={open} onOpenChange={(isOpen) => !isOpen && onClose()}>
+    <Base.Root
+      open={open}
+      onOpenChange={(isOpen, { reason }) => {
+        if (!isOpen && !(stays && SLIPS.includes(reason))) onClose();
+      }}
+    >
       <Base.Portal>
         <Base.Backdrop className={styles.backdrop} />
         <Base.Popup
@@ -52,6 +59,9 @@ export function Dialog({ open, onClose, title, wide, children }: Props) {
     </Base.Root>
   );
 }
+
+/** What closes a dialog by mistake. */
+const SLIPS: readonly string[] = ["escape-key", "outside-press"];
 
 const FIELDS =
   "input:not([type=hidden], :disabled), select:not(:disabled), textarea:not(:disabled)";

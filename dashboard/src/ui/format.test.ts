@@ -1,4 +1,11 @@
-import { formatBytes, formatDuration, formatUsd, inOneDirection, plural } from "./format";
+import {
+  formatBytes,
+  formatDuration,
+  formatMeasured,
+  formatUsd,
+  inOneDirection,
+  plural,
+} from "./format";
 
 test.each([
   [null, "–"],
@@ -21,6 +28,18 @@ test.each([
   [null, "–", "–"],
 ])("%s USD is %s, or %s", (usd, short, long) => {
   expect([formatUsd(usd), formatUsd(usd, 6)]).toEqual([short, long]);
+});
+
+test.each([
+  [0, "0"],
+  [0.9, "0.9"],
+  [8_030_000_000, "8,030,000,000"],
+  [0.0002, "0.0002"],
+  [5e-7, "5e-7"],
+  [-1.23456789e-5, "-0.0000123457"],
+  [null, "–"],
+])("a reported %s is %s", (value, text) => {
+  expect(formatMeasured(value)).toBe(text);
 });
 
 test("bytes have the unit of their size", () => {

@@ -15,6 +15,12 @@ export function formatNumber(value: number | null | undefined, digits = 0): stri
   return numberFormat({ maximumFractionDigits: digits }).format(value);
 }
 
+/** A number that a tenant reported, as exact as it helps. Small ones, such as learning rates, keep their digits. */
+export function formatMeasured(value: number | null | undefined): string {
+  const isSmall = value != null && value !== 0 && Math.abs(value) < 1e-4;
+  return isSmall ? String(Number(value.toPrecision(6))) : formatNumber(value, 6);
+}
+
 /** USD with two decimals, or six. Less than a cent is not shown as nothing. */
 export function formatUsd(value: number | null | undefined, digits: 2 | 6 = 2): string {
   if (value == null || !Number.isFinite(value)) return ABSENT;

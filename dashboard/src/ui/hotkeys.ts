@@ -6,6 +6,8 @@ export interface Hotkey {
   /** What it does, for the help. */
   what: string;
   run: () => void;
+  /** Holding the key does it again and again. */
+  repeats?: boolean;
 }
 
 /** The bindings of all mounted components; of two for the same keys the last mounted one wins. */
@@ -38,7 +40,8 @@ export const hotkeysNow = (): Hotkey[] => {
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.altKey || event.isComposing) return;
   const isMod = event.ctrlKey || event.metaKey;
-  if (!isMod && (isTyping(event.target) || isDialogOpen())) return;
+  if (isDialogOpen() && !(isMod && event.key.toLowerCase() === "k")) return;
+  if (!isMod && isTyping(event.target)) return;
   if (event.key === "Enter" && (event.target as Element).closest?.("a, button, summary")) return;
   const pressed = isMod ? `mod+${event.key.toLowerCase()}` : event.key;
   const recent = performance.now() - typedAtMs < SEQUENCE_MS ? typed : "";
@@ -47,6 +50,8 @@ function onKeyDown(event: KeyboardEvent): void {
   const found = find(`${recent} ${pressed}`) ?? find(pressed);
   if (!found) return;
   event.preventDefault();
+  // A key that is held is one action; only a way through rows goes on.
+  if (event.repeat && !found.repeats) return;
   typed = "";
   focusButtonOf(pressed);
   found.run();

@@ -29,8 +29,8 @@ export function useRowKeys({ count, body, show, open }: Rows) {
     return () => cancelAnimationFrame(frame);
   }, [active, body]);
   useHotkeys([
-    { keys: "j", what: "Next row", run: () => move(1) },
-    { keys: "k", what: "Previous row", run: () => move(-1) },
+    { keys: "j", what: "Next row", run: () => move(1), repeats: true },
+    { keys: "k", what: "Previous row", run: () => move(-1), repeats: true },
     {
       keys: "Enter",
       what: "Open the row",

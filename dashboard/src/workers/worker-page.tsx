@@ -1,7 +1,7 @@
 import type { WorkerDetail } from "@forge/sdk";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useForge } from "../api/context";
+import { useForge, useSigned } from "../api/context";
 import { isNotFound } from "../api/errors";
 import { useList } from "../api/use-list";
 import { JOB_COLUMNS } from "../jobs/job-columns";
@@ -76,6 +76,8 @@ function Loaded({ worker }: { worker: WorkerDetail }) {
 }
 
 function Facts({ worker }: { worker: WorkerDetail }) {
+  const { session } = useSigned();
+  const tenant = session.scope === "admin" ? "one tenant" : "your tenant";
   return (
     <div className={styles.facts}>
       <KeyValue
@@ -114,7 +116,7 @@ function Facts({ worker }: { worker: WorkerDetail }) {
       />
       <KeyValue
         entries={[
-          { name: "Serves", value: worker.shared ? "every tenant" : "your tenant" },
+          { name: "Serves", value: worker.shared ? "every tenant" : tenant },
           { name: "Job types", value: worker.job_types?.join(", ") ?? "all" },
           { name: "Tags", value: worker.tags.length > 0 ? <Tags tags={worker.tags} wrap /> : "–" },
           worker.ssh_host !== null && { name: "Host", value: worker.ssh_host },

@@ -7,7 +7,7 @@ import { buttonClass } from "../ui/button";
 import { ChoiceFilter } from "../ui/choice-filter";
 import { Empty } from "../ui/empty";
 import { ErrorBanner, Notice } from "../ui/error-banner";
-import { formatNumber } from "../ui/format";
+import { formatNumber, plural } from "../ui/format";
 import { Page } from "../ui/page";
 import { StatusMark } from "../ui/status-mark";
 import { Table } from "../ui/table";
@@ -103,7 +103,7 @@ const Fleet = ({ workers }: { workers: readonly Worker[] }) => {
   return (
     <span>
       {workers.length} in all: {count("busy")} busy, {count("idle")} idle
-      {gpus > 0 && `, ${gpus} GPUs`}
+      {gpus > 0 && `, ${plural(gpus, "GPU")}`}
     </span>
   );
 };

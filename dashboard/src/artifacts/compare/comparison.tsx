@@ -6,7 +6,7 @@ import { buttonClass } from "../../ui/button";
 import { IdText } from "../../ui/copy";
 import { cx } from "../../ui/cx";
 import { Checkbox } from "../../ui/field";
-import { ABSENT, formatBytes, formatNumber, plural } from "../../ui/format";
+import { ABSENT, formatBytes, formatMeasured, formatNumber, plural } from "../../ui/format";
 import { Time } from "../../ui/time";
 import { Toolbar } from "../../ui/toolbar";
 import { kindName } from "../search";
@@ -120,7 +120,7 @@ function GroupRows({ group: { title, rows } }: { group: Group }) {
 
 function shownValue(value: unknown): string {
   if (value === undefined || value === null) return ABSENT;
-  if (typeof value === "number") return formatNumber(value, 6);
+  if (typeof value === "number") return formatMeasured(value);
   if (typeof value === "string") return value;
   if (isFile(value)) return `${formatBytes(value.size_bytes)}, ${value.sha256.slice(0, 12)}…`;
   return JSON.stringify(value);
@@ -135,5 +135,5 @@ function changeOf({ a, b, isEqual }: Row): string {
   const change = b - a;
   const sign = change > 0 ? "+" : "−";
   const share = a === 0 ? "" : ` (${sign}${formatNumber(Math.abs(change / a) * 100, 1)} %)`;
-  return `${sign}${formatNumber(Math.abs(change), 6)}${share}`;
+  return `${sign}${formatMeasured(Math.abs(change))}${share}`;
 }

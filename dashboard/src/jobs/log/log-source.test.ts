@@ -64,3 +64,36 @@ test("one without a byte is no error", async () => {
   expect(asked).toEqual(["bytes=-65536"]);
   expect(states.at(-1)).toMatchObject({ lines: 0, total: 0, error: null });
 });
+
+test("while a read is under way there is no second one: no line comes twice", async () => {
+  jest.useFakeTimers({ doNotFake: ["nextTick", "queueMicrotask", "setImmediate"] });
+  try {
+    const { log } = await read(lines(3));
+    const asked = serve(lines(4));
+    const answer = globalThis.fetch;
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    globalThis.fetch = async (...call) => {
+      const response = await answer(...call);
+      await held;
+      return response;
+    };
+    // The tab is hidden and shown again, and the job ends, while the server is slow.
+    for (const isLive of [true, false, true, false]) {
+      log.setLive(isLive);
+      await jest.advanceTimersByTimeAsync(1);
+    }
+    expect(asked).toEqual(["bytes=20-"]);
+    release();
+    // It is read once more, as lines may have come since.
+    while (asked.length < 2) {
+      await jest.advanceTimersByTimeAsync(1);
+      await new Promise(setImmediate);
+    }
+    expect(log.index.lines).toBe(4);
+  } finally {
+    jest.useRealTimers();
+  }
+});

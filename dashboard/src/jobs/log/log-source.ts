@@ -14,6 +14,9 @@ export class LogSource {
   private total = 0;
   private error: string | null = null;
   private isLive = false;
+  private isReading = false;
+  /** Something may have come since the read under way began. */
+  private isAsked = false;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(
@@ -30,11 +33,10 @@ export class LogSource {
   }
 
   setLive(isLive: boolean): void {
-    const wasLive = this.isLive;
+    if (isLive === this.isLive) return;
     this.isLive = isLive;
-    // Also when it ends: the last lines may have come since the last look.
-    if (isLive !== wasLive && this.total > 0 && !this.tail) this.schedule(0);
-    else if (isLive) this.schedule(POLL_MS);
+    // Also when it ends: the last lines may have come since the last read.
+    this.schedule(0);
   }
 
   private async open(): Promise<void> {
@@ -85,22 +87,32 @@ export class LogSource {
   }
 
   private async run(work: () => Promise<void>): Promise<void> {
+    this.isReading = true;
+    this.isAsked = false;
     try {
       await work();
       if (this.error !== null) {
         this.error = null;
         this.changed();
       }
+      this.isReading = false;
       if (this.isLive) this.schedule(POLL_MS);
+      else if (this.isAsked) this.schedule(0);
     } catch (error) {
+      this.isReading = false;
       this.error = error instanceof Error ? error.message : String(error);
       this.changed();
       this.schedule(RETRY_MS);
     }
   }
 
+  /** One read at a time: two would append the same bytes. */
   private schedule(afterMs: number): void {
     clearTimeout(this.timer);
+    if (this.isReading) {
+      this.isAsked = true;
+      return;
+    }
     this.timer = setTimeout(() => void this.run(() => this.readMore()), afterMs);
   }
 

@@ -70,6 +70,7 @@ export function GraphView({ pipeline, chosen, onChoose }: PipelineViewProps) {
       height={height}
       isNarrow={isNarrow}
       isPanned={!isNarrow || zoom < READABLE_ZOOM}
+      focus={chosen}
     />
   );
 }

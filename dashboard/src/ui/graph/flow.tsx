@@ -21,11 +21,31 @@ interface Props<Each extends Node> {
   isNarrow: boolean;
   /** A finger moves the graph instead of scrolling the page. */
   isPanned: boolean;
+  /** The node that a graph too large to be read as a whole begins at. */
+  focus: string | undefined;
+}
+
+/** Smaller, nothing of a node can be read. */
+const MIN_ZOOM = 0.4;
+/** Of a graph that does not begin as a whole. */
+const LARGE_ZOOM = 0.8;
+/** Of the window's width, what is not the graph's frame. */
+const BESIDE_PX = { wide: 264, narrow: 26 };
+
+/** Whether it can't be read when all of it is in view. */
+function isTooLarge({
+  layout,
+  height,
+  isNarrow,
+}: Pick<Props<Node>, "layout" | "height" | "isNarrow">): boolean {
+  const width = window.innerWidth - (isNarrow ? BESIDE_PX.narrow : BESIDE_PX.wide);
+  return layout.width * MIN_ZOOM > width || layout.height * MIN_ZOOM > height;
 }
 
 /** A graph whose nodes have their places, to look at and to move about in. */
 export function Flow<Each extends Node>(props: Props<Each>) {
-  const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned } = props;
+  const { label, nodes, edges, nodeTypes, layout, height, isNarrow, isPanned, focus } = props;
+  const isLarge = focus !== undefined && isTooLarge(props);
   return (
     <div className={styles.flow} style={{ height }}>
       <ReactFlow
@@ -35,7 +55,11 @@ export function Flow<Each extends Node>(props: Props<Each>) {
         edges={edges}
         nodeTypes={nodeTypes}
         fitView
-        fitViewOptions={{ padding: `${PADDING}px`, maxZoom: 1 }}
+        fitViewOptions={{
+          padding: `${PADDING}px`,
+          maxZoom: isLarge ? LARGE_ZOOM : 1,
+          ...(isLarge && { nodes: [{ id: focus }] }),
+        }}
         minZoom={0.05}
         maxZoom={1.5}
         nodesDraggable={false}
@@ -44,7 +68,7 @@ export function Flow<Each extends Node>(props: Props<Each>) {
         zoomOnScroll={false}
         zoomOnDoubleClick={false}
         preventScrolling={false}
-        panOnDrag={isPanned}
+        panOnDrag={isPanned || isLarge}
         onlyRenderVisibleElements={nodes.length > MANY_NODES}
         aria-label={label}
       >
