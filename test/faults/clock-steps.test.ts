@@ -2,6 +2,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { closeMonths } from "../../infra/billing/close-months";
 import { recordStep } from "../../infra/database/clock";
 import { all, execute, maybeOne } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
 import { readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { readBudget, setCap } from "../support/budgets";
 import { type Deployment, deploy, stop, until } from "../support/deployments";
@@ -42,9 +43,15 @@ afterAll(async () => {
   await forge?.stop();
 });
 
+/** Tried again where a server that records a step has locked the same workers in another order. */
+const forgetOffers = (): Promise<void> =>
+  transaction(forge.ctx.pool, (db) =>
+    execute(db, "update workers set available_until = null").then(() => undefined),
+  );
+
 async function begin(gpu = { name: "cpu", memory_gb: 0 }) {
   // Workers of before don't ask any more.
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forgetOffers();
   const worker = await forge.worker(`w${workers++}`, gpu);
   worker.beat();
   const { job_id: jobId } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 3_600 });
@@ -53,7 +60,7 @@ async function begin(gpu = { name: "cpu", memory_gb: 0 }) {
 
 /** A job has run out of time since: so the fleet monitor has seen the clock as it is, and looked at deadlines. */
 async function looked(): Promise<void> {
-  await execute(forge.ctx.pool, "update workers set available_until = null");
+  await forgetOffers();
   const worker = await forge.worker(`w${workers++}`);
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();

@@ -186,6 +186,19 @@ test("a step back while all processes are down is recorded once by those that st
   expect(recorded).toEqual([1_800]);
 });
 
+test("a transaction whose clock was set right before it begins again when that is recorded", async () => {
+  const [process] = (await start(1)) as [Process];
+  const recorded = await recordedBy(async () => {
+    await step(DAY_S);
+    let works = 0;
+    await process.watch.transaction(async () => {
+      works += 1;
+    });
+    expect(works).toBe(1);
+  });
+  expect(recorded).toEqual([DAY_S]);
+});
+
 /** A pool whose next holder of the steps' lock freezes with it until it is told to go on, once that is asked for. */
 function freezing(pool: pg.Pool) {
   let isAsked = false;
