@@ -148,7 +148,7 @@ export function authRoutes(ctx: Context): Route[] {
       tag: "Keys",
       summary: "Revoke a key",
       description:
-        "At once, and within a second in every process, with all keys that it made: requests that wait with them end. " +
+        "At once and everywhere, with all keys that it made: requests that wait with them end. " +
         "Revoking twice is fine.",
       answers: {
         200: {

@@ -17,8 +17,6 @@ export interface AuthenticatingRow {
   is_unnoticed: boolean;
   /** Of a session: the key that was exchanged for it. */
   session_of: string | null;
-  /** It does not expire within the next second. */
-  lasts: boolean;
 }
 
 /** Of a key that is neither revoked nor expired. */
@@ -29,8 +27,7 @@ export async function findKeys(db: Queryable, digests: Buffer[]): Promise<Authen
   return await all<AuthenticatingRow>(
     db,
     `select key_id, user_id, scope, name, made_by_admin, workers, digest, session_of,
-            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed,
-            coalesce(expires_at > now() + interval '1 second', true) as lasts
+            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
      from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
     [digests],
   );

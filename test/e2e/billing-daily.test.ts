@@ -3,10 +3,9 @@ import fc from "fast-check";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
 import { closeMonths } from "../../infra/billing/close-months";
-import type { ClockWatch } from "../../infra/clock-watch";
 import { all, execute } from "../../infra/database/pool";
 import { readSummary, recomputeCheck } from "../support/billing";
-import { deploy, servingWorker, stop } from "../support/deployments";
+import { deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { seedJobs } from "../support/seeded-jobs";
 import type { ServingWorker } from "../support/serving-worker";
@@ -156,21 +155,6 @@ test("a deployment is spread over the days that it lived, while it lives and aft
   await forge.user.post(`/api/deployments/${other.deployment_id}/stop`, {});
   await proveSums();
   expect((await readDaily("2026-02")).days).toEqual(february.days);
-});
-
-test("of many deployments whose months are closed together the clock is looked at once", async () => {
-  const deployed = [await deploy(forge.user), await deploy(forge.user)];
-  const ids = deployed.map(({ deployment_id: id }) => id);
-  const earlier = "update deployments set active_at = '2026-02-10' where deployment_id = any($1)";
-  await execute(forge.ctx.pool, earlier, [ids]);
-  let looks = 0;
-  const look = async (): Promise<void> => {
-    looks += 1;
-  };
-  const clockWatch: ClockWatch = Object.create(forge.ctx.clockWatch, { look: { value: look } });
-  expect(await closeMonths({ ...forge.ctx, clockWatch })).toBe(2);
-  expect(looks).toBe(1);
-  for (const id of ids) await stop(forge.user, id);
 });
 
 test("this month ends today, and one to come has no days", async () => {

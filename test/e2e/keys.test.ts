@@ -119,11 +119,8 @@ test("its last use is noted, once a minute", async () => {
     "update api_keys set last_used_at = last_used_at - interval '61 s' where key_id = $1",
     [key_id],
   );
-  // Not before the key is looked up again.
-  await waitFor("another note", async () => {
-    await withKey(key).get("/api/auth/ping");
-    return Date.parse((await noted()) ?? "") >= Date.parse(first);
-  });
+  await withKey(key).get("/api/auth/ping");
+  await waitFor("another note", async () => Date.parse((await noted()) ?? "") >= Date.parse(first));
 });
 
 test("revoking ends a key at once: requests, streams and parked polls, in every process", async () => {
@@ -200,18 +197,6 @@ test("a poll whose key was revoked behind everybody's back is given no job", asy
   const rescuer = await forge.worker("rescuer");
   await rescuer.complete(await rescuer.take(40));
   expect(await untilEnded(forge.user, job_id)).toMatchObject({ worker_id: "rescuer", attempts: 1 });
-});
-
-test("a key that was revoked elsewhere is dead within a second, also where nobody is told", async () => {
-  const { key, key_id } = await create({});
-  const ping = async () => (await withKey(key).call("GET", "/api/auth/ping")).status;
-  expect(await ping()).toBe(200);
-  await execute(forge.ctx.pool, "update api_keys set revoked_at = now() where key_id = $1", [
-    key_id,
-  ]);
-  const since = performance.now();
-  await waitFor("it to be refused", async () => (await ping()) === 403, { everyMs: 20 });
-  expect(performance.now() - since).toBeLessThan(1_500);
 });
 
 test("a user's key of an admin's tenant does not reach the admin's key", async () => {
