@@ -1,5 +1,5 @@
 import { execute } from "../../infra/database/pool";
-import { goTo, inBrowser, openSignedIn } from "../support/browser";
+import { inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
@@ -107,7 +107,7 @@ inBrowser("hostile text", () => {
     }
     await worker.complete(job, {
       result: { git_commit: `${TEXT} ${TURNED}`, quality: { [SCRIPT]: TEXT, quality_tier: IMAGE } },
-      metrics: { tokens_generated: 1, [SVG]: 7 },
+      metrics: { tokens_generated: 1_000_000, [SVG]: 7 },
       artifacts_uri: undefined,
       logs_uri: undefined,
     });
@@ -160,8 +160,13 @@ inBrowser("hostile text", () => {
       ["/billing?by=tag", "alert(1)"],
     ];
     for (const [path, text] of visits) {
-      await goTo(page, `/ui${path}`);
-      await page.locator("#main").getByText(text).first().waitFor({ state: "attached" });
+      // Loaded anew: the page before may show the same text.
+      await page.goto(`${stage.forge.stack.apiUrl}/ui${path}`);
+      const shown = page.locator("#main").getByText(text).first();
+      await shown.waitFor({ state: "attached" }).catch(async (cause: Error) => {
+        const seen = await page.locator("#main").innerText();
+        throw new Error(`${path} does not show ${text}, but: ${seen}`, { cause });
+      });
       const elements = await page.evaluate(
         'document.querySelectorAll("iframe, main img, main script, [onerror], [onload]").length',
       );
