@@ -135,8 +135,7 @@ export class FleetMonitor implements Part {
     const { doubts } = clockWatch;
     const overdue = await listOverdue(pool);
     if (overdue.length === 0) return [];
-    await clockWatch.look();
-    return clockWatch.doubts === doubts ? overdue : [];
+    return (await clockWatch.holdsSince(doubts)) ? overdue : [];
   }
 
   /** Marking dead and ending its attempt are one transaction; a heartbeat in between undoes both. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { BOOTSTRAP_STEPS } from "../core/bootstrap";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
 import { HOST_NAME } from "../core/host-name";
-import { label } from "../core/label";
+import { label, labels } from "../core/label";
 import { gpuMemoryGb, gpuTokens } from "../core/requirements";
 import { commandOf, filesFor, isOfScript } from "../infra/bootstrap/machine";
 import { redact } from "../infra/bootstrap/redact";
@@ -45,7 +45,7 @@ export const sshRegistration = z.object({
     .looseObject({ instance_id: z.string().optional(), region: z.string().optional() })
     .optional(),
   worker_id: workerIdField.optional(),
-  tags: z.array(label(128)).max(64).default([]),
+  tags: labels(64).default([]),
   plan: z.boolean().default(false).describe("true: only say what would be done"),
 });
 

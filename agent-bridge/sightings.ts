@@ -43,9 +43,7 @@ async function isClockRight(
   live: LivePlacement[],
 ): Promise<boolean> {
   if (!live.some((placement) => placement.is_due)) return true;
-  const { doubts } = clockWatch;
-  await clockWatch.look();
-  return clockWatch.doubts === doubts;
+  return await clockWatch.holdsSince(clockWatch.doubts);
 }
 
 /** A worker that never names what it serves is believed as long as it lives. */

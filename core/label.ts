@@ -25,3 +25,6 @@ const PATTERNS = {
   visible: new RegExp(String.raw`^\s*[^\s${MARKS}][^${MARKS}]*$`),
   alphanumeric: new RegExp(`^[^A-Za-z0-9${MARKS}]*[A-Za-z0-9][^${MARKS}]*$`),
 };
+
+/** Tags. */
+export const labels = (maxCount: number) => z.array(label(128)).max(maxCount);

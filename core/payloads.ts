@@ -4,7 +4,7 @@ import { DATASET_URI } from "./dataset-uri";
 import { MAX_REPLICAS } from "./deployment-workflow";
 import { InvalidRequest } from "./errors";
 import type { JobType } from "./job-types";
-import { label } from "./label";
+import { label, labels } from "./label";
 
 /** Text with something in it; kept as it came. */
 const text = z.string().regex(/\S/, "must not be empty").max(1024);
@@ -114,7 +114,7 @@ const resourcesSchema = z
     gpu: z.int().min(0).max(1024).optional().describe("how many; 0: none"),
     gpu_type: label(128, "alphanumeric").optional().describe("a word of the GPU's name, e.g. A100"),
     memory_gb: z.int().min(0).max(1_000_000).optional().describe("of one GPU"),
-    tags: z.array(label(128)).max(32).optional().describe("tags that the worker must carry"),
+    tags: labels(32).optional().describe("tags that the worker must carry"),
   })
   .meta({ id: "Resources" });
 export type Resources = z.infer<typeof resourcesSchema>;
@@ -123,7 +123,7 @@ export type Resources = z.infer<typeof resourcesSchema>;
 export const OPTION_FIELDS = {
   resources: resourcesSchema.default({}).describe("what the job needs of its worker"),
   priority: z.int().min(-100).max(100).default(0).describe("higher goes first"),
-  tags: z.array(label(128)).max(32).default([]).describe("labels to find the job by"),
+  tags: labels(32).default([]).describe("labels to find the job by"),
   params: z
     .record(z.string(), z.unknown())
     .default({})

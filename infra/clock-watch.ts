@@ -17,8 +17,8 @@ import {
   hasOtherRunOn,
   lockSteps,
   PRECISE_MS,
+  READ_TRANSACTION_MS,
   readClockAndSteps,
-  readTransactionMs,
   recordStep,
   saveLook,
 } from "./database/clock";
@@ -78,6 +78,12 @@ export class ClockWatch {
     return this.sinceMs;
   }
 
+  /** Looks, and tells whether what was compared with the clock when there were so many doubts holds. */
+  async holdsSince(doubts: number): Promise<boolean> {
+    await this.look();
+    return this.doubtful === doubts;
+  }
+
   /** Call regularly. Not in a transaction. */
   async look(): Promise<void> {
     await this.looks.add(undefined);
@@ -90,10 +96,14 @@ export class ClockWatch {
   async transaction<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
     for (let tried = 1; ; tried++) {
       try {
-        return await transaction(this.pool, async (db) => {
-          if (tried < MAX_TRIES) await this.requireKnownClock(db);
-          return await work(db);
-        });
+        return await transaction(
+          this.pool,
+          async (db, [, time]) => {
+            if (tried < MAX_TRIES) this.requireKnownClock(time?.rows[0]?.ms);
+            return await work(db);
+          },
+          { begin: READ_TRANSACTION_MS },
+        );
       } catch (error) {
         if (!(error instanceof ClockSet)) throw error;
         await this.look();
@@ -101,9 +111,8 @@ export class ClockWatch {
     }
   }
 
-  private async requireKnownClock(db: Queryable): Promise<void> {
+  private requireKnownClock(databaseMs: number): void {
     const { accounted } = this;
-    const databaseMs = await readTransactionMs(db);
     const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
     if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
   }

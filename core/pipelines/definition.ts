@@ -2,7 +2,7 @@ import { z } from "zod";
 import { checkDatasetUri } from "../dataset-uri";
 import { InvalidRequest } from "../errors";
 import { JOB_TYPES, type JobType } from "../job-types";
-import { label } from "../label";
+import { label, labels } from "../label";
 import { type PayloadDefaults, parseSubmission, type Submission } from "../payloads";
 import { checkCondition } from "./gate";
 import { inOrder, requireStep } from "./graph";
@@ -45,7 +45,7 @@ const COMMON = {
     .boolean()
     .default(false)
     .describe("take an earlier artifact where a step would make the same from the same"),
-  tags: z.array(label(128)).max(MAX_TAGS).default([]),
+  tags: labels(MAX_TAGS).default([]),
 };
 
 const anyBody = z.record(z.string(), z.unknown());

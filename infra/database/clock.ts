@@ -21,15 +21,8 @@ export async function readClockAndSteps(
   return row;
 }
 
-/** The time of a transaction: of its beginning; in ms. */
-export async function readTransactionMs(db: Queryable): Promise<number> {
-  const row = await maybeOne<{ ms: number }>(
-    db,
-    "select extract(epoch from now())::float8 * 1000 as ms",
-  );
-  if (!row) throw new Error("a select without a table has one row");
-  return row.ms;
-}
+/** Sent with BEGIN: the transaction's time, which is that of its beginning, in ms. */
+export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 
 /** Any fixed number: of the processes that see a step, one at a time records it. */
 const STEP_LOCK = 7_263_003;

@@ -9,10 +9,13 @@ export interface TransactionOptions {
   begin?: string;
 }
 
+/** @param begun the results of BEGIN and of what was sent with it. */
+type Work<T> = (db: Queryable, begun: pg.QueryResult[]) => Promise<T>;
+
 /** Runs `work` in one transaction; after a deadlock, a serialization failure or a new schema, from the start again. */
 export async function transaction<T>(
   pool: pg.Pool,
-  work: (db: Queryable) => Promise<T>,
+  work: Work<T>,
   options: TransactionOptions = {},
 ): Promise<T> {
   for (let tried = 1; ; tried++) {
@@ -24,11 +27,7 @@ export async function transaction<T>(
   }
 }
 
-async function runOnce<T>(
-  pool: pg.Pool,
-  work: (db: Queryable) => Promise<T>,
-  options: TransactionOptions,
-): Promise<T> {
+async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOptions): Promise<T> {
   const client = await pool.connect();
   let broken: Error | undefined;
   // A connection that breaks between two statements says so here, and would end the process unheard.
@@ -37,8 +36,9 @@ async function runOnce<T>(
   };
   client.on("error", onError);
   try {
-    await client.query(options.begin ? `begin; ${options.begin}` : "begin");
-    const result = await work(client);
+    // Of several statements pg gives a list of results.
+    const begun = [await client.query(options.begin ? `begin; ${options.begin}` : "begin")].flat();
+    const result = await work(client, begun);
     await client.query("commit");
     return result;
   } catch (error) {

@@ -45,7 +45,6 @@ export function sendUndecodable(
   request: FastifyRequest,
   reply: FastifyReply,
 ): FastifyReply {
-  delete request.headers["if-none-match"];
   return send(site, site.index, request, reply.code(404));
 }
 
@@ -72,7 +71,8 @@ function send(
     etag,
     vary: "accept-encoding",
   });
-  if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
+  const isUnchanged = matchesEtag(request.headers["if-none-match"], etag);
+  if (isUnchanged && reply.statusCode === 200) return reply.code(304).send();
   const encoding = encodingFor(file, request.headers["accept-encoding"]);
   if (encoding !== "identity") reply.header("content-encoding", encoding);
   return reply.type(file.contentType).send((file.encodings[encoding] ?? file.encodings.identity)());

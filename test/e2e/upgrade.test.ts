@@ -9,6 +9,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { BYO_DATA, Crew, startPipeline, stepOf, untilPipeline } from "../support/pipelines";
 import { previousRelease, releaseBeforeChanges } from "../support/previous-release";
+import { slowDescribe } from "../support/slow";
 
 let forge: Forge;
 let crew: Crew;
@@ -71,9 +72,7 @@ test("a pipeline that began on the previous workflow code ends on today's", asyn
 }, 120_000);
 
 /** Both with real servers of the release before in `npm run test:slow`; histories are replayed in every run. */
-const inSlow = process.env.TEST_SLOW ? describe : describe.skip;
-
-inSlow("a change of the workflows' course comes in two releases, so that", () => {
+slowDescribe("a change of the workflows' course comes in two releases, so that", () => {
   const today = join(checkoutRoot(), "dist");
   let before: ReturnType<typeof releaseBeforeChanges>;
 

@@ -3,3 +3,4 @@
  * in dev/test/suites.ts.
  */
 export const slowTest = process.env.TEST_SLOW ? test : test.skip;
+export const slowDescribe = process.env.TEST_SLOW ? describe : describe.skip;

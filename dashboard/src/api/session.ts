@@ -1,5 +1,6 @@
 import { type Forge, ForgeAPIError } from "@forge/sdk";
 import { createClient } from "./client";
+import { readFromTab, writeToTab } from "./tab-storage";
 
 export interface Session {
   key: string;
@@ -185,18 +186,13 @@ async function exchange(client: Forge): Promise<{ key: string; key_id: string } 
 
 function readStored(): Session | undefined {
   try {
-    const text = sessionStorage.getItem(STORED);
-    return text === null ? undefined : (JSON.parse(text) as Session);
+    return (JSON.parse(readFromTab(STORED) ?? "null") as Session | null) ?? undefined;
   } catch {
     return undefined;
   }
 }
 
+/** Where storage is forbidden the session ends with a reload. */
 function store(session: Session | undefined): void {
-  try {
-    if (session) sessionStorage.setItem(STORED, JSON.stringify(session));
-    else sessionStorage.removeItem(STORED);
-  } catch {
-    // Storage can be forbidden: the session then ends with a reload.
-  }
+  writeToTab(STORED, session && JSON.stringify(session));
 }

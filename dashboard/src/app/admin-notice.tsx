@@ -1,6 +1,7 @@
 import { ShieldAlert } from "lucide-react";
 import { useState } from "react";
 import { useSigned } from "../api/context";
+import { readFromTab, writeToTab } from "../api/tab-storage";
 import { Button } from "../ui/button";
 import { Notice } from "../ui/error-banner";
 import styles from "./admin-notice.module.css";
@@ -10,10 +11,10 @@ const SEEN = "forge.admin-notice";
 /** Warns once per session who signs in with an admin key: a slip concerns everybody. */
 export function AdminNotice() {
   const { session } = useSigned();
-  const [isSeen, setSeen] = useState(() => readSeen() === session.keyId);
+  const [isSeen, setSeen] = useState(() => readFromTab(SEEN) === session.keyId);
   if (session.scope !== "admin" || isSeen) return null;
   const close = (): void => {
-    writeSeen(session.keyId);
+    writeToTab(SEEN, session.keyId);
     setSeen(true);
   };
   return (
@@ -32,21 +33,4 @@ export function AdminNotice() {
       </Notice>
     </div>
   );
-}
-
-/** Storage can be forbidden: then it warns after each reload. */
-function readSeen(): string | null {
-  try {
-    return sessionStorage.getItem(SEEN);
-  } catch {
-    return null;
-  }
-}
-
-function writeSeen(keyId: string): void {
-  try {
-    sessionStorage.setItem(SEEN, keyId);
-  } catch {
-    // See readSeen.
-  }
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from "react";
+import { readFromTab, writeToTab } from "../api/tab-storage";
 import { Button } from "../ui/button";
 import { Notice } from "../ui/error-banner";
 import { Page } from "../ui/page";
@@ -60,12 +61,6 @@ const answers = async (signal: AbortSignal): Promise<boolean> => {
 
 /** False where there is no storage to remember a reload in: it could be the hundredth. */
 function mayReload(): boolean {
-  try {
-    const before = Number(sessionStorage.getItem(RELOADED));
-    if (Date.now() - before < MIN_BETWEEN_MS) return false;
-    sessionStorage.setItem(RELOADED, String(Date.now()));
-    return true;
-  } catch {
-    return false;
-  }
+  const before = Number(readFromTab(RELOADED));
+  return Date.now() - before >= MIN_BETWEEN_MS && writeToTab(RELOADED, String(Date.now()));
 }

@@ -16,10 +16,6 @@ export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
     onSuccess: () => toast.ok("The files are deleted. The manifest stays."),
     onSettled: () => queries.invalidateQueries({ queryKey: ["artifacts"] }),
   });
-  const close = (): void => {
-    setAsking(false);
-    remove.reset();
-  };
   if (artifact.deleted_at || artifact.kind === "deployment") return null;
   return (
     <>
@@ -28,12 +24,12 @@ export function DeleteArtifact({ artifact }: { artifact: Artifact }) {
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={close}
+        onClose={() => setAsking(false)}
         title="Delete the files of this artifact?"
         action="Delete the files"
-        busy={remove.isPending}
-        refused={{ what: "Nothing was deleted", error: remove.error }}
-        onConfirm={() => remove.mutate(undefined, { onSuccess: close })}
+        change={remove}
+        refused="Nothing was deleted"
+        onConfirm={(close) => remove.mutate(undefined, { onSuccess: close })}
       >
         <p>
           {formatBytes(artifact.size_bytes)} are deleted for good. The entry and the manifest stay.

@@ -58,20 +58,16 @@ function StopDialog({
     ({ status }) =>
       status === "stopped" ? "The deployment is stopped." : "The deployment is stopping.",
   );
-  const close = (): void => {
-    onClose();
-    stop.reset();
-  };
   const serving = replicas.filter(({ state }) => state === "serving").length;
   return (
     <ConfirmDialog
       open={open}
-      onClose={close}
+      onClose={onClose}
       title="Stop this deployment?"
       action="Stop the deployment"
-      busy={stop.isPending}
-      refused={{ what: "The deployment was not stopped", error: stop.error }}
-      onConfirm={() => stop.mutate(undefined, { onSuccess: close })}
+      change={stop}
+      refused="The deployment was not stopped"
+      onConfirm={(close) => stop.mutate(undefined, { onSuccess: close })}
     >
       <p>
         {serving > 0 ? `${plural(serving, "server")} end${serving === 1 ? "s" : ""}. ` : ""}

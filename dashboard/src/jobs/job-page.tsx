@@ -154,10 +154,6 @@ function Actions({ job }: { job: JobData }) {
   const retry = useRetryJob(job.job_id);
   const canCancel = !isFinished(job) && !job.cancel_requested_at;
   const navigate = useNavigate();
-  const close = (): void => {
-    setAsking(false);
-    cancel.reset();
-  };
   const again = (): void => {
     if (!retry.isPending) retry.mutate();
   };
@@ -182,12 +178,12 @@ function Actions({ job }: { job: JobData }) {
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={close}
+        onClose={() => setAsking(false)}
         title="Cancel this job?"
         action="Cancel the job"
-        busy={cancel.isPending}
-        refused={{ what: "The job was not cancelled", error: cancel.error }}
-        onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
+        change={cancel}
+        refused="The job was not cancelled"
+        onConfirm={(close) => cancel.mutate(undefined, { onSuccess: close })}
       >
         <p>It ends as failed with the code cancelled, and no other attempt is made.</p>
         {job.raw_status === "running" && (

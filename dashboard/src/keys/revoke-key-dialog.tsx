@@ -16,19 +16,15 @@ interface Props {
 export function RevokeKeyDialog({ apiKey, children, isOwn, onClose }: Props) {
   const revoke = useRevokeKey();
   const isSession = apiKey?.session_of != null;
-  const close = (): void => {
-    onClose();
-    revoke.reset();
-  };
   return (
     <ConfirmDialog
       open={apiKey !== undefined}
-      onClose={close}
+      onClose={onClose}
       title={isSession ? "End this session?" : `Revoke ${apiKey?.name}?`}
       action={isSession ? "End the session" : "Revoke the key"}
-      busy={revoke.isPending}
-      refused={{ what: "The key was not revoked", error: revoke.error }}
-      onConfirm={() => apiKey && revoke.mutate(apiKey, { onSuccess: close })}
+      change={revoke}
+      refused="The key was not revoked"
+      onConfirm={(close) => apiKey && revoke.mutate(apiKey, { onSuccess: close })}
     >
       {isOwn && (
         <Notice tone="warn">

@@ -86,20 +86,16 @@ function CancelDialog({
     call: () => forge.pipelines.cancel(pipeline.pipeline_id),
     done: () => "The pipeline is being cancelled.",
   });
-  const close = (): void => {
-    onClose();
-    cancel.reset();
-  };
   const active = pipeline.steps.filter(({ status }) => status === "running");
   return (
     <ConfirmDialog
       open={open}
-      onClose={close}
+      onClose={onClose}
       title="Cancel this pipeline?"
       action="Cancel the pipeline"
-      busy={cancel.isPending}
-      refused={{ what: "The pipeline was not cancelled", error: cancel.error }}
-      onConfirm={() => cancel.mutate(undefined, { onSuccess: close })}
+      change={cancel}
+      refused="The pipeline was not cancelled"
+      onConfirm={(close) => cancel.mutate(undefined, { onSuccess: close })}
     >
       <p>
         {active.length > 0

@@ -85,28 +85,36 @@ interface ConfirmProps {
   /** What will happen. */
   children: ReactNode;
   action: string;
-  busy?: boolean;
-  /** It was refused: the dialog stays open, and says why. */
-  refused?: { what: string; error: unknown } | undefined;
-  onConfirm: () => void;
+  /** What is done. Where it is refused the dialog stays open, and says why. */
+  change: { isPending: boolean; error: unknown; reset: () => void };
+  /** What was not done then, e.g. "The job was not cancelled". */
+  refused: string;
+  /** @param close for when it is done. */
+  onConfirm: (close: () => void) => void;
 }
 
 /** Asks before something that can't be undone. */
 export function ConfirmDialog({
+  open,
+  onClose,
+  title,
   children,
   action,
-  busy,
+  change,
   refused,
   onConfirm,
-  ...rest
 }: ConfirmProps) {
+  const close = (): void => {
+    onClose();
+    change.reset();
+  };
   return (
-    <Dialog {...rest}>
+    <Dialog open={open} onClose={close} title={title}>
       <div className={styles.text}>{children}</div>
-      {refused?.error != null && <ErrorBanner {...refused} />}
+      {change.error != null && <ErrorBanner what={refused} error={change.error} />}
       <DialogActions>
-        <Button onClick={rest.onClose}>Keep it</Button>
-        <Button kind="danger" busy={busy ?? false} onClick={onConfirm}>
+        <Button onClick={close}>Keep it</Button>
+        <Button kind="danger" busy={change.isPending} onClick={() => onConfirm(close)}>
           {action}
         </Button>
       </DialogActions>

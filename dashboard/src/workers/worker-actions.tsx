@@ -30,11 +30,7 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
     onSettled: () => queries.invalidateQueries({ queryKey: ["workers"] }),
   });
   const isServing = worker.status === "idle" || worker.status === "busy";
-  const close = (): void => {
-    setAsking(false);
-    act.reset();
-  };
-  const remove = (): void =>
+  const remove = (close: () => void): void =>
     act.mutate(
       { run: () => forge.workers.remove(id), done: `${id} is out of the fleet.` },
       {
@@ -113,11 +109,11 @@ export function WorkerActions({ worker }: { worker: WorkerDetail }) {
       </Button>
       <ConfirmDialog
         open={isAsking}
-        onClose={close}
+        onClose={() => setAsking(false)}
         title={`Decommission ${id}?`}
         action="Decommission"
-        busy={act.isPending}
-        refused={{ what: "The worker was not decommissioned", error: act.error }}
+        change={act}
+        refused="The worker was not decommissioned"
         onConfirm={remove}
       >
         <p>It leaves the fleet at once.</p>
