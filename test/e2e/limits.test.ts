@@ -14,7 +14,6 @@ beforeAll(async () => {
     FORGE_RATE_LIMIT_PER_MINUTE: String(PER_MINUTE),
     FORGE_RATE_LIMIT_BURST: String(BURST),
     FORGE_CORS_ORIGINS: "https://lab.example, https://other.example",
-    FORGE_REQUEST_TIMEOUT_S: "1",
   });
   otherUrl = await forge.stack.startAnotherServer();
 });
@@ -37,7 +36,7 @@ test("a key's rate holds over all processes together", async () => {
   const seconds = (performance.now() - began) / 1000;
   const admitted = answers.filter((answer) => answer?.status === 200).length;
   const refused = answers.filter((answer) => answer?.status === 429);
-  expect(admitted + refused.length).toBe(600);
+  expect(new Set(answers.map((answer) => answer?.status))).toEqual(new Set([200, 429]));
   // A lease that one process has not used up may be lacking in the other.
   expect(admitted).toBeGreaterThanOrEqual(BURST - 10);
   expect(admitted).toBeLessThanOrEqual(BURST + Math.ceil((seconds * PER_MINUTE) / 60) + 1);
@@ -97,8 +96,8 @@ test("worker endpoints are not limited by the minute", async () => {
 });
 
 /** A connection to write bytes to; the answer is all that came until it was closed. */
-function openSocket(): { socket: Socket; answer: Promise<string> } {
-  const { hostname, port } = new URL(forge.stack.apiUrl);
+function openSocket(url: string): { socket: Socket; answer: Promise<string> } {
+  const { hostname, port } = new URL(url);
   const socket = connect(Number(port), hostname);
   const parts: Buffer[] = [];
   socket.on("data", (part) => parts.push(part));
@@ -109,42 +108,55 @@ function openSocket(): { socket: Socket; answer: Promise<string> } {
   return { socket, answer };
 }
 
-test("a request that trickles in is refused, and its connection closed", async () => {
-  const { socket, answer } = openSocket();
-  socket.write(
-    `POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
-      "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
-  );
-  const drip = setInterval(() => socket.write(" "), 100);
-  const text = await answer;
-  clearInterval(drip);
-  expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
-});
+// On a server of their own: whoever opens hundreds of connections at once may take a second to write to the last.
+describe("a request that comes slowly", () => {
+  let hasty: Forge;
 
-test("a refused request is not read on for ever", async () => {
-  const { socket, answer } = openSocket();
-  socket.write("POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
-  const flood = setInterval(() => socket.write("x".repeat(1000)), 50);
-  const text = await answer;
-  clearInterval(flood);
-  expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
-});
+  beforeAll(async () => {
+    hasty = await startForge({ FORGE_REQUEST_TIMEOUT_S: "1" });
+  });
 
-test("an upload may take its time, as long as it moves", async () => {
-  const { socket, answer } = openSocket();
-  const row = '{"q": 1}\n';
-  const rows = 25;
-  socket.write(
-    `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${forge.stack.keys.userKey}\r\n` +
-      `Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: ${row.length * rows}\r\n\r\n`,
-  );
-  let sent = 0;
-  const drip = setInterval(() => {
-    if (sent++ < rows) socket.write(row);
-  }, 100);
-  const text = await answer;
-  clearInterval(drip);
-  expect(text).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
+  afterAll(async () => {
+    await hasty?.stop();
+  });
+
+  test("one that trickles in is refused, and its connection closed", async () => {
+    const { socket, answer } = openSocket(hasty.stack.apiUrl);
+    socket.write(
+      `POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${hasty.stack.keys.userKey}\r\n` +
+        "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+    );
+    const drip = setInterval(() => socket.write(" "), 100);
+    const text = await answer;
+    clearInterval(drip);
+    expect(text).toMatch(/^HTTP\/1\.1 408 [\s\S]*"request_timeout"/);
+  });
+
+  test("a refused one is not read on for ever", async () => {
+    const { socket, answer } = openSocket(hasty.stack.apiUrl);
+    socket.write("POST /api/jobs/audit HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+    const flood = setInterval(() => socket.write("x".repeat(1000)), 50);
+    const text = await answer;
+    clearInterval(flood);
+    expect(text).toMatch(/^HTTP\/1\.1 403 [\s\S]*"invalid_api_key"/);
+  });
+
+  test("an upload may take its time, as long as it moves", async () => {
+    const { socket, answer } = openSocket(hasty.stack.apiUrl);
+    const row = '{"q": 1}\n';
+    const rows = 25;
+    socket.write(
+      `POST /api/datasets HTTP/1.1\r\nHost: x\r\nX-Service-Api-Key: ${hasty.stack.keys.userKey}\r\n` +
+        `Content-Type: application/x-ndjson\r\nConnection: close\r\nContent-Length: ${row.length * rows}\r\n\r\n`,
+    );
+    let sent = 0;
+    const drip = setInterval(() => {
+      if (sent++ < rows) socket.write(row);
+    }, 100);
+    const text = await answer;
+    clearInterval(drip);
+    expect(text).toMatch(/^HTTP\/1\.1 201 [\s\S]*"num_rows":25/);
+  });
 });
 
 describe("from a browser", () => {

@@ -44,19 +44,23 @@ export async function billUnderFire(
   await payMetered(forge, "bob");
   const fleet = await startFleet(forge);
   let submitted = 0;
-  const submitting = Promise.all(
-    Array.from({ length: AT_ONCE }, async (_, lane) => {
-      for (let n = lane; n < count; n += AT_ONCE) {
+  const submitFrom = async (first: number, end: number): Promise<void> => {
+    const lanes = Array.from({ length: AT_ONCE }, async (_, lane) => {
+      for (let n = first + lane; n < end; n += AT_ONCE) {
         await waitFor("room", async () => (await countJobs(forge)).unfinished < MAX_UNFINISHED, {
           timeoutMs: 300_000,
           everyMs: 250,
         });
         await submit(tenants[TENANTS[n % 3] ?? "ann"], n);
         submitted++;
-        if (submitted === Math.floor(count / 2)) await payMetered(forge, "cy");
       }
-    }),
-  );
+    });
+    await Promise.all(lanes);
+  };
+  const half = Math.floor(count / 2);
+  const submitting = submitFrom(0, half)
+    .then(() => payMetered(forge, "cy"))
+    .then(() => submitFrom(half, count));
   const areOver = async (): Promise<boolean> =>
     submitted === count && (await countJobs(forge)).unfinished === 0;
   let ended = 0;
