@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { cacheDir, checkoutRoot } from "../stack/paths";
 import { sayOnStderr as say } from "../stack/say";
@@ -18,9 +17,8 @@ export interface JestRun {
 
 /** Runs all files of some suites in one run of jest, longest first. Returns a tally for each suite. */
 export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
-  const folder = mkdtempSync(join(tmpdir(), "forge-jest-"));
-  const file = join(folder, "report.json");
   const evidence = evidenceFolder();
+  const file = join(evidence, "report.json");
   const names = Object.keys(suites);
   try {
     const args = [
@@ -49,8 +47,6 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
       : [...tallies, failedTally("jest", `jest ended with code ${code}, and no test failed`)];
   } catch (error) {
     return [failedTally(names.join(", "), `jest left no report: ${String(error)}`)];
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 
