@@ -16,13 +16,12 @@ import {
   findLastLook,
   hasOtherRunOn,
   lockSteps,
-  PRECISE_MS,
   READ_TRANSACTION_MS,
   readClockAndSteps,
-  recordStep,
   saveLook,
 } from "./database/clock";
 import type { Queryable } from "./database/pool";
+import { PRECISE_MS, recordStep } from "./database/record-step";
 import { transaction } from "./database/transaction";
 import type { Logger } from "./logger";
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { WAITS } from "./clock";
+import { WAITS } from "./record-step";
 
 /**
  * Each time that SQL compares with the database's clock must stand its being set. A time within a template, as
