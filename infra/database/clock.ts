@@ -21,6 +21,16 @@ export async function readClockAndSteps(
   return row;
 }
 
+/**
+ * SQL: whether a time lies further back than `age`, an interval, also without the steps forward since then. What is
+ * removed for its age is removed by this: else a clock that is set forward by mistake deletes it for good. A step back
+ * makes nothing older. Of a step that is not recorded yet only ClockWatch.transaction knows.
+ */
+export const isOlder = (time: string, age: string): string =>
+  `(${time} < now() - ${age} and ${time} < now() - ${age} - make_interval(secs => greatest(0, (
+     select coalesce(sum(by_s), 0)::float8 from clock_steps where step_id > coalesce(
+       (select max(step_id) from clock_steps where seen_at <= ${time}), 0)))))`;
+
 /** Sent with BEGIN: the transaction's time, which is that of its beginning, in ms. */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 
