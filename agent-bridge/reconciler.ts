@@ -46,7 +46,7 @@ export class Reconciler implements Part {
     const began = clock.nowMs();
     const open = await this.listOpen();
     await this.compareAll(await this.listParted(open));
-    await forgetOldKeys(pool);
+    await this.ctx.clockWatch.transaction(forgetOldKeys);
     await forgetOldStuckWrites(pool);
     // With very many open jobs a sweep takes long: the next one then waits longer too.
     const restMs = (clock.nowMs() - began) * (1 / BUSY_SHARE - 1);

@@ -47,7 +47,7 @@ export class Sweeper implements Part {
   }
 
   private async sweep(): Promise<void> {
-    const { pool, store, config } = this.ctx;
+    const { pool, store, config, clockWatch } = this.ctx;
     const { afterS } = config.sweep;
     if (this.sweeps++ % SWEEPS_PER_RETENTION === 0) await this.expire();
     await this.each<Buried>(
@@ -64,7 +64,8 @@ export class Sweeper implements Part {
         await noteSwept(pool, job.job_id);
       },
     );
-    for (const { storage_id: id, kind } of await listAbandoned(pool, BATCH)) {
+    const abandoned = await clockWatch.transaction((db) => listAbandoned(db, BATCH));
+    for (const { storage_id: id, kind } of abandoned) {
       await store.removeAll(prefixOfKind(kind, id));
       await dropAbandoned(pool, id);
     }
@@ -72,12 +73,12 @@ export class Sweeper implements Part {
 
   /** What is too old and still needed is looked at again each time. */
   private async expire(): Promise<void> {
-    const { pool, logger } = this.ctx;
-    await deleteOldChangeEvents(pool);
-    await deleteOldMetrics(pool);
+    const { pool, logger, clockWatch } = this.ctx;
+    await clockWatch.transaction(deleteOldChangeEvents);
+    await clockWatch.transaction(deleteOldMetrics);
     for (const rule of await listTenantRules(pool)) {
       await this.each<Expired>(
-        (after) => buryExpired(pool, rule, after, BATCH),
+        (after) => clockWatch.transaction((db) => buryExpired(db, rule, after, BATCH)),
         async ({ storage_id: id, is_buried: isBuried }) => {
           if (isBuried) logger.info({ storage_id: id }, "artifact expired");
         },

@@ -16,16 +16,21 @@ import {
   findLastLook,
   hasOtherRunOn,
   lockSteps,
-  PRECISE_MS,
   READ_TRANSACTION_MS,
   readClockAndSteps,
-  recordStep,
   saveLook,
 } from "./database/clock";
+import { untilEarlierTransactionsEnd } from "./database/earlier-transactions";
 import type { Queryable } from "./database/pool";
+import { PRECISE_MS, recordStep } from "./database/record-step";
 import { transaction } from "./database/transaction";
 import type { Logger } from "./logger";
 
+/**
+ * Longer than a statement may take by default. A transaction that goes on for longer, such as one of a process that is
+ * frozen, is not waited for: its times stay on the clock as it was.
+ */
+const MAX_TRANSACTION_MS = 5_000;
 /** Longest between two statements of who records a step. */
 const FROZEN_MS = 2_000;
 /** A process that has not looked for so long has ended. */
@@ -144,6 +149,8 @@ export class ClockWatch {
   }
 
   private async recordSince(before: ClockLook): Promise<ClockLook | undefined> {
+    // Those that began before the step write times from before it, and recordStep moves only what it sees.
+    await untilEarlierTransactionsEnd(this.pool, MAX_TRANSACTION_MS);
     return await this.record(this.lastRunningMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
       return byMs !== 0 && (await this.hasStoodStill(db, before, now, byMs)) ? 0 : byMs;

@@ -1,4 +1,5 @@
 import { ARTIFACTS, type ArtifactRow } from "./artifacts";
+import { isOlder } from "./clock";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 /** What would lose its source with an artifact. */
@@ -109,7 +110,7 @@ export async function buryExpired(
     `with expired as (
        select a.artifact_id, a.storage_id, a.created_at, a.user_id, a.job_id from ${ARTIFACTS} a
        where a.user_id = $1 and a.kind = $2 and a.registered_at is not null and a.deleted_at is null
-         and a.created_at < now() - make_interval(days => $3)
+         and ${isOlder("a.created_at", "make_interval(days => $3)")}
          and ($4::text is null or (a.created_at, a.storage_id) >
               (select created_at, artifact_id from artifacts where artifact_id = $4))
        order by a.created_at, a.storage_id limit $5),

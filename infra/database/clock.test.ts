@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { WAITS } from "./clock";
+import { WAITS } from "./record-step";
 
 /**
  * Each time that SQL compares with the database's clock must stand its being set. A time within a template, as
@@ -19,16 +19,13 @@ const BEGINS =
 
 /** Columns that are compared with the clock and are not in WAITS, by file: why that does no harm. */
 const HARMLESS: Record<string, string> = {
-  "artifact-deletion.ts: created_at": KEPT,
   "artifact-deletion.ts: deleted_at": KEPT,
   "billing-exports.ts: created_at": "the payment processor takes lines by their date",
-  "dataset-uploads.ts: created_at": KEPT,
   "deployment-requests.ts: at": DRAWN,
   "deployments.ts: active_at": BEGINS,
   "deployments.ts: ended_at": BEGINS,
   "deployments.ts: stop_requested_at": BEGINS,
   "download-tickets.ts: expires_at": PROMISED,
-  "idempotency.ts: created_at": KEPT,
   "job-metrics.ts: at": DRAWN,
   "job-metrics.ts: started_at": MOVED,
   "keys.ts: expires_at": PROMISED,
@@ -41,7 +38,6 @@ const HARMLESS: Record<string, string> = {
   "placements.ts: serving_at": "at worst an early end of a server does not delay the next one",
   "sessions.ts: expires_at": PROMISED,
   "stuck-writes.ts: tried_at": KEPT,
-  "tenant-events.ts: created_at": KEPT,
   "worker-samples.ts: at": DRAWN,
   "worker-samples.ts: last_heartbeat_at": DRAWN,
 };

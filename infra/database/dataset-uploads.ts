@@ -1,5 +1,6 @@
 import type { Manifest } from "../../core/manifest-schema";
 import { type ArtifactRow, COLUMNS, type Reservation } from "./artifacts";
+import { isOlder } from "./clock";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 /** Where an upload goes, before it comes: what its server does not live to end is found again. */
@@ -16,7 +17,7 @@ export async function reserveDataset(
 }
 
 /** An upload takes days at most. */
-const ABANDONED_AFTER = "7 days";
+const ABANDONED_AFTER = "interval '7 days'";
 
 /** Uploads that were begun, and neither registered nor given up. */
 export async function listAbandoned(
@@ -26,7 +27,7 @@ export async function listAbandoned(
   return await all(
     db,
     `select artifact_id as storage_id, kind from artifacts
-     where registered_at is null and job_id is null and created_at < now() - interval '${ABANDONED_AFTER}'
+     where registered_at is null and job_id is null and ${isOlder("created_at", ABANDONED_AFTER)}
      limit $1`,
     [limit],
   );

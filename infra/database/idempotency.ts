@@ -1,3 +1,4 @@
+import { isOlder } from "./clock";
 import { execute, maybeOne, type Queryable } from "./pool";
 
 /**
@@ -17,7 +18,7 @@ export async function claimKey(
     `insert into idempotency as i (user_id, key, fingerprint) values ($1, $2, $3)
      on conflict (user_id, key) do update
        set fingerprint = excluded.fingerprint, response = null, created_at = now()
-       where i.created_at < now() - interval '24 hours'`,
+       where ${isOlder("i.created_at", "interval '24 hours'")}`,
     [userId, key, fingerprint],
   );
   if (claimed === 1) return undefined;
@@ -42,5 +43,8 @@ export async function storeResponse(
 }
 
 export async function forgetOldKeys(db: Queryable): Promise<void> {
-  await execute(db, "delete from idempotency where created_at < now() - interval '25 hours'");
+  await execute(
+    db,
+    `delete from idempotency where ${isOlder("created_at", "interval '25 hours'")}`,
+  );
 }

@@ -1,3 +1,4 @@
+import { isOlder } from "./clock";
 import { all, execute, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
@@ -62,5 +63,5 @@ export async function listMetrics(
 
 /** Points are kept for a month. */
 export async function deleteOldMetrics(db: Queryable): Promise<void> {
-  await execute(db, "delete from job_metrics where at < now() - interval '30 days'");
+  await execute(db, `delete from job_metrics where ${isOlder("at", "interval '30 days'")}`);
 }

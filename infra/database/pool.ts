@@ -19,11 +19,14 @@ export interface PoolOptions {
   timeoutMs: number;
 }
 
+/** By which Postgres tells connections of servers from those of operators. */
+export const APPLICATION_NAME = "forge";
+
 export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
     max: options.max,
-    application_name: "forge",
+    application_name: APPLICATION_NAME,
     idleTimeoutMillis: IDLE_MS,
     connectionTimeoutMillis: Math.ceil(options.timeoutMs / 2),
     query_timeout: options.timeoutMs,

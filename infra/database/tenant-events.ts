@@ -1,5 +1,6 @@
 import type { JobType } from "../../core/job-types";
 import type { ErrorCode } from "../../core/states";
+import { isOlder } from "./clock";
 import { Where } from "./pages";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
@@ -89,5 +90,8 @@ export async function listEventsSince(
 
 /** No client resumes a stream after a week. Events of jobs are kept with their jobs. */
 export async function deleteOldChangeEvents(db: Queryable): Promise<void> {
-  await execute(db, "delete from change_events where created_at < now() - interval '7 days'");
+  await execute(
+    db,
+    `delete from change_events where ${isOlder("created_at", "interval '7 days'")}`,
+  );
 }

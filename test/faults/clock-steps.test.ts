@@ -1,7 +1,7 @@
 import { waitFor } from "../../dev/stack/wait";
 import { closeMonths } from "../../infra/billing/close-months";
-import { recordStep } from "../../infra/database/clock";
 import { all, execute, maybeOne } from "../../infra/database/pool";
+import { recordStep } from "../../infra/database/record-step";
 import { transaction } from "../../infra/database/transaction";
 import { readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { readBudget, setCap } from "../support/budgets";

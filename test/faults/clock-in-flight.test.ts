@@ -1,0 +1,140 @@
+import { waitFor } from "../../dev/stack/wait";
+import { execute, maybeOne } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT, untilEnded } from "../support/jobs";
+import { holding, untilSomebodyWaits } from "../support/locks";
+import { useSettableClock } from "../support/settable-clock";
+import type { TestWorker } from "../support/test-worker";
+
+/** A step of the database's clock is recorded while other transactions are in flight. */
+const DAY_S = 86_400;
+const HOUR_S = 3_600;
+/** Longer than servers take to notice a step, shorter than a statement may take. */
+const NOTICED_MS = 3_000;
+
+let forge: Forge;
+let setClock: (byS: number) => Promise<void>;
+/** Workers of the test, which would be given the next one's jobs. */
+const registered: string[] = [];
+
+beforeAll(async () => {
+  // A worker is given a job as soon as it has registered, before it asks.
+  forge = await startForge({ FORGE_OFFER_S: "600" }, { own: ["server"] });
+  setClock = await useSettableClock(forge);
+}, 120_000);
+
+afterEach(async () => {
+  for (const id of registered.splice(0)) await forge.user.call("DELETE", `/api/workers/${id}`);
+  await setClock(0);
+  await untilRecorded(0);
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function recordedS(): Promise<number> {
+  const sum = "select coalesce(sum(by_s), 0)::float8 as s from clock_steps";
+  return (await maybeOne<{ s: number }>(forge.ctx.pool, sum))?.s ?? 0;
+}
+
+const untilRecorded = (byS: number, timeoutMs = 20_000): Promise<unknown> =>
+  waitFor("the step to be recorded", async () => Math.abs((await recordedS()) - byS) < 5, {
+    timeoutMs,
+  });
+
+interface Times {
+  assigned_s: number;
+  started_s: number;
+  left_s: number;
+}
+
+/** How long ago an attempt was assigned and began, and how long it may take yet. */
+const readTimes = (jobId: string): Promise<Times | undefined> =>
+  maybeOne<Times>(
+    forge.ctx.pool,
+    `select extract(epoch from now() - assigned_at)::float8 as assigned_s,
+            extract(epoch from now() - started_at)::float8 as started_s,
+            extract(epoch from deadline_at - now())::float8 as left_s
+     from attempts where job_id = $1 and state = 'running'`,
+    [jobId],
+  );
+
+const submit = async (): Promise<string> =>
+  (await forge.user.submit("audit", { ...AUDIT, timeout_s: HOUR_S })).job_id;
+
+async function register(id: string): Promise<TestWorker> {
+  registered.push(id);
+  return await forge.worker(id);
+}
+
+/** A worker that was given a job, and has not asked for it. */
+async function assigned(id: string): Promise<{ worker: TestWorker; jobId: string }> {
+  const worker = await register(id);
+  const jobId = await submit();
+  await waitFor(
+    "it to be assigned",
+    async () => (await forge.user.job(jobId)).status === "assigned",
+  );
+  return { worker, jobId };
+}
+
+/** What is to be under way: a job, and what begins it and returns its worker. */
+const IN_FLIGHT = {
+  async dispatch(id: string) {
+    const { worker, jobId } = await assigned(id);
+    return { jobId, begin: async () => worker };
+  },
+  async assignment(id: string) {
+    return { jobId: await submit(), begin: () => register(id) };
+  },
+};
+type Kind = keyof typeof IN_FLIGHT;
+
+test.each<[Kind, number]>([
+  ["dispatch", DAY_S],
+  ["dispatch", -DAY_S],
+  ["assignment", DAY_S],
+  ["assignment", -DAY_S],
+])(
+  "an attempt whose %s was in flight while the clock was set by %i s has its time, and is billed for it",
+  async (kind, byS) => {
+    const { jobId, begin } = await IN_FLIGHT[kind](`${kind}${byS}`);
+    // Long ago, so that recording a step back does not wait for the job's lock, too.
+    const ago = "update jobs set moved_at = moved_at - interval '2 days' where job_id = $1";
+    await execute(forge.ctx.pool, ago, [jobId]);
+    const lock = "select from jobs where job_id = $1 for no key update";
+    const { worker, taking } = await holding(forge, lock, [jobId], async () => {
+      const worker = await begin();
+      const taking = worker.take();
+      await untilSomebodyWaits(forge);
+      await setClock(byS);
+      await untilRecorded(byS, NOTICED_MS).catch(() => undefined);
+      return { worker, taking };
+    });
+    const job = await taking;
+    await untilRecorded(byS);
+    const times = await readTimes(jobId);
+    await worker.complete(job);
+    await untilEnded(forge.user, jobId);
+    expect(Math.abs(times?.assigned_s ?? DAY_S)).toBeLessThan(60);
+    expect(Math.abs(times?.started_s ?? DAY_S)).toBeLessThan(60);
+    expect(Math.abs((times?.left_s ?? 0) - HOUR_S)).toBeLessThan(60);
+    const measured = "select gpu_hours_measured::float8 as hours from attempts where job_id = $1";
+    const row = await maybeOne<{ hours: number }>(forge.ctx.pool, measured, [jobId]);
+    expect(row?.hours).toBeLessThan(0.05);
+  },
+  60_000,
+);
+
+test("a transaction that does not end holds up the recording of a step for some seconds only", async () => {
+  const client = await forge.ctx.pool.connect();
+  try {
+    await client.query("begin");
+    await setClock(DAY_S);
+    await untilRecorded(DAY_S);
+  } finally {
+    await client.query("rollback");
+    client.release();
+  }
+}, 60_000);

@@ -1,0 +1,95 @@
+import { waitFor } from "../../dev/stack/wait";
+import { reserveDataset } from "../../infra/database/dataset-uploads";
+import { execute, maybeOne } from "../../infra/database/pool";
+import { type Forge, startForge } from "../support/forge";
+import { AUDIT } from "../support/jobs";
+import { useSettableClock } from "../support/settable-clock";
+
+/** What is kept for a time is kept for that time though the database's clock is set forward. */
+const DAY_S = 86_400;
+const KEEP_DAYS = 10;
+/** Past each time for which something is kept, and what is old without it is older than that. */
+const STEP_DAYS = 60;
+
+let forge: Forge;
+let setClock: (byS: number) => Promise<void>;
+
+beforeAll(async () => {
+  forge = await startForge({ FORGE_SWEEP_INTERVAL_S: "0.3" }, { own: ["server"] });
+  setClock = await useSettableClock(forge);
+}, 120_000);
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+async function upload(): Promise<string> {
+  const response = await fetch(`${forge.user.baseUrl}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": forge.user.key, "content-type": "application/x-ndjson" },
+    body: '{"q": "why?"}\n',
+  });
+  const { artifact_id: id } = (await response.json()) as { artifact_id: string };
+  return id;
+}
+
+const isDeleted = async (id: string): Promise<boolean> =>
+  (await forge.user.get<{ deleted_at: string | null }>(`/api/artifacts/${id}`)).deleted_at !== null;
+
+async function submitWithKey(): Promise<string> {
+  const headers = { "idempotency-key": "once" };
+  const { body } = await forge.user.call<{ job_id: string }>(
+    "POST",
+    "/api/jobs/audit",
+    AUDIT,
+    headers,
+  );
+  return body.job_id;
+}
+
+const countRows = async (table: string): Promise<number> =>
+  (await maybeOne<{ n: number }>(forge.ctx.pool, `select count(*) as n from ${table}`))?.n ?? 0;
+
+async function age(id: string, days: number): Promise<void> {
+  const made = "update artifacts set created_at = now() - make_interval(days => $2)";
+  await execute(forge.ctx.pool, `${made} where artifact_id = $1`, [id, days]);
+}
+
+async function untilExpired(id: string): Promise<void> {
+  await waitFor("the retention rule to be applied", () => isDeleted(id));
+}
+
+test("a step forward deletes nothing early, and what is old all the same goes", async () => {
+  const { ctx, user } = forge;
+  await forge.worker("seen");
+  const [young, old] = [await upload(), await upload()];
+  const jobId = await submitWithKey();
+  const storageId = "raw_unfinished";
+  const owner = "select user_id from artifacts where artifact_id = $1";
+  const { user_id: userId } = (await maybeOne<{ user_id: string }>(ctx.pool, owner, [young])) ?? {
+    user_id: "",
+  };
+  await reserveDataset(ctx.pool, { storageId, userId, uri: "forge://x", createdBy: "me" });
+  const events = await countRows("change_events");
+  const rules = { rules: [{ kind: "raw_dataset", keep_days: KEEP_DAYS }] };
+  expect((await user.call("PUT", "/api/retention", rules)).status).toBe(200);
+
+  await setClock(STEP_DAYS * DAY_S);
+  await waitFor("the step to be recorded", () => maybeOne(ctx.pool, "select from clock_steps"));
+  await age(old, STEP_DAYS + KEEP_DAYS + 1);
+  await untilExpired(old);
+  const unfinished = "select from artifacts where artifact_id = $1";
+  const kept = {
+    artifact: !(await isDeleted(young)),
+    job: await submitWithKey(),
+    events: (await countRows("change_events")) >= events,
+    upload: (await maybeOne(ctx.pool, unfinished, [storageId])) !== undefined,
+  };
+  expect(kept).toEqual({ artifact: true, job: jobId, events: true, upload: true });
+
+  // Made after the step: its age is counted by the clock as it is now.
+  const later = await upload();
+  await age(later, KEEP_DAYS + 1);
+  await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");
+  await untilExpired(later);
+}, 120_000);
