@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
@@ -136,7 +137,11 @@ export class TableEngine {
       execArgv: [`--max-old-space-size=${MAX_HEAP_MB}`],
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
-    if (child.pid !== undefined) standBack(child.pid);
+    const { pid } = child;
+    if (pid !== undefined) {
+      standBack(pid);
+      child.once("message", () => standBack(pid));
+    }
     child.on("error", (error) =>
       this.logger.warn({ err: error }, "the process that reads tables failed"),
     );
@@ -168,11 +173,24 @@ export class TableEngine {
 
 const stopping = (): Unavailable => new Unavailable("the server is stopping; try again shortly");
 
-/** The server goes first. Set before the process has begun: a thread has the priority of the one that starts it. */
+/**
+ * The server goes first. A thread has the priority of the one that starts it, so before the process has begun one call
+ * is for all; on a busy machine it may have begun: then those that it has started are set, too.
+ */
 function standBack(pid: number): void {
+  for (const thread of [pid, ...threadsOf(pid)]) {
+    try {
+      setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
+    } catch {
+      // It has ended already, or the system has no priorities.
+    }
+  }
+}
+
+function threadsOf(pid: number): number[] {
   try {
-    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+    return readdirSync(`/proc/${pid}/task`).map(Number);
   } catch {
-    // It has ended already, or the system has no priorities.
+    return [];
   }
 }
