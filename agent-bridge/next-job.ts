@@ -5,7 +5,7 @@ import { logKey } from "../core/attempt-files";
 import { JOB_TYPES } from "../core/job-types";
 import type { Context } from "../infra/context";
 import { type Asker, type HandOut, handOut } from "../infra/database/hand-out";
-import { fitsAnyQueued } from "../infra/database/matching";
+import { findOfferAndFit } from "../infra/database/matching";
 import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../infra/database/workers";
 import { bindingOf, invalidKey } from "../infra/http/principal";
 import { type Route, route } from "../infra/http/route";
@@ -138,6 +138,8 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let nudged = offer.status !== "idle" || offer.draining;
+  /** Whether an attempt may be its: a look without one costs less than a hand-out of none. */
+  let mayHold = offer.holds;
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
@@ -149,7 +151,7 @@ async function nextJob(
         return NOTHING;
       }
       const pollSeq = hasWaited ? offer.poll_seq : null;
-      const job = await inTurn(() => handOut(ctx.pool, { ...poll, pollSeq }));
+      const job = mayHold && (await inTurn(() => handOut(ctx.pool, { ...poll, pollSeq })));
       if (job && !job.is_cancelled) {
         const { job_type, waited_s: waitedS } = job;
         if (waitedS !== null) ctx.metrics.handOutSeconds.observe({ job_type }, waitedS);
@@ -159,15 +161,15 @@ async function nextJob(
         await paced(deadline - ctx.clock.nowMs(), signal);
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
-      if (!nudged) {
-        nudged = true;
-        if (await inTurn(() => fitsAnyQueued(ctx.pool, workerId))) {
-          await scheduler.nudge();
-          continue;
-        }
+      // Read after parking, so that no assignment and no drain falls in between.
+      const look = nudged ? findOffer : findOfferAndFit;
+      const now = await inTurn(() => look(ctx.pool, workerId));
+      nudged = true;
+      if (now?.isWanted) await scheduler.nudge();
+      if (!mayHold && (now?.holds || now?.isWanted)) {
+        mayHold = true;
+        continue;
       }
-      // Read after parking, so that no drain falls in between.
-      const now = await inTurn(() => findOffer(ctx.pool, workerId));
       if (now && now.poll_seq !== offer.poll_seq) {
         // What woke this one is for the later poll, which may be parked in another process.
         ctx.signals.assigned([workerId]);
@@ -181,6 +183,7 @@ async function nextJob(
       const why = await parked(ctx, waiter.woken);
       hasWaited = true;
       if (why === "superseded") return NOTHING;
+      mayHold = why === "assigned";
     } finally {
       waiter.leave();
     }

@@ -3,6 +3,7 @@ import type { RankedTenants } from "../../core/matching";
 import { MEMORY_SHARE } from "../../core/requirements";
 import { all, maybeOne, type Queryable } from "./pool";
 import { transaction } from "./transaction";
+import { OFFER, type Offer } from "./workers";
 
 /** Any fixed number: one matcher at a time, in all processes. */
 const MATCHER_LOCK = 7_263_002;
@@ -81,10 +82,11 @@ const SAW_ALL = `(select count(*) from useful) < (select workers from size)
  * Pairs queued attempts with idle workers by the rules of core/matching.ts, in one statement.
  *
  * Kinds of idle workers are compared with shapes of queued jobs, each tenant's with its own, and the shared
- * ones with all. Then the queue is read shape by shape, at most one row per idle worker of each, so its
- * depth costs nothing, nor do jobs that nobody fits. The recursion is the greedy walk over the workers, the least
- * capable first; `given_…` are the shared workers that it gave away. Only rows that are still queued
- * and idle under their locks change, and all updates come from that one locked set.
+ * ones with all; those of a tenant that has nothing in the queue with none. Then the queue is read shape by
+ * shape, at most one row per idle worker of each, so its depth costs nothing, nor do jobs that nobody fits. The
+ * recursion is the greedy walk over the workers, the least capable first; `given_…` are the shared workers that
+ * it gave away. Only rows that are still queued and idle under their locks change, and all updates come from
+ * that one locked set.
  */
 const MATCH = `
 with recursive idle as materialized (
@@ -92,7 +94,7 @@ with recursive idle as materialized (
          dense_rank() over (order by shared, case when shared then '' else user_id end collate "C",
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
-  where ${IDLE}),
+  where (w.shared or w.user_id in (select user_id from heads)) and ${IDLE}),
 ${headsWhere("true", "$2::text")},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
@@ -240,6 +242,15 @@ select from workers w join heads q on ${FITS} where w.worker_id = $1 limit 1`;
 /** Whether anything queued could run on this worker: a fraction of a pass, which is needed only then. */
 export async function fitsAnyQueued(db: Queryable, workerId: string): Promise<boolean> {
   return (await maybeOne(db, FITS_ANY, [workerId])) !== undefined;
+}
+
+const OFFER_AND_FIT = `
+with recursive ${headsWhere("true", "''")}
+select ${OFFER}, exists (select from heads q where ${FITS}) as "isWanted" from workers w where w.worker_id = $1`;
+
+/** How a worker stands, and whether anything queued could run on it. */
+export async function findOfferAndFit(db: Queryable, workerId: string): Promise<Offer | undefined> {
+  return await maybeOne(db, OFFER_AND_FIT, [workerId]);
 }
 
 /** Of these workers, those with an assignment waiting to be fetched. */

@@ -145,10 +145,17 @@ export interface Offer {
   poll_seq: number;
   draining: boolean;
   decommissioned: boolean;
+  /** An attempt is assigned to it, or it runs one. */
+  holds: boolean;
+  /** Whether anything queued could run on it, where that was asked. */
+  isWanted?: boolean;
 }
 
-const OFFER = `status, available_until::text, poll_seq, draining,
-  decommissioned_at is not null as decommissioned`;
+/** Of a worker `w`. */
+export const OFFER = `w.status, w.available_until::text, w.poll_seq, w.draining,
+  w.decommissioned_at is not null as decommissioned,
+  exists (select from attempts held
+          where held.worker_id = w.worker_id and held.state in ('assigned', 'running')) as holds`;
 
 /**
  * The worker asks for work, waits for so long and, whenever it is idle, may be given some. One that had
@@ -174,7 +181,9 @@ const IS_WELL_AGAIN = "status = 'error' and error_code = 'unresponsive'";
 
 /** How a parked worker stands, when something woke it and it has no job. */
 export async function findOffer(db: Queryable, workerId: string): Promise<Offer | undefined> {
-  return await maybeOne<Offer>(db, `select ${OFFER} from workers where worker_id = $1`, [workerId]);
+  return await maybeOne<Offer>(db, `select ${OFFER} from workers w where worker_id = $1`, [
+    workerId,
+  ]);
 }
 
 /** The worker hung up: nothing for it until it asks again. If it has done that already, this is void. */

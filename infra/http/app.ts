@@ -115,7 +115,7 @@ export async function createApp(
           // Node's own refusal has no body; ours follows below.
           requireHostHeader: false,
         },
-        oneAtATime(handle),
+        oneAtATime(handle, ctx.clock.nowMs),
       ),
     forceCloseConnections: "idle",
     return503OnClosing: true,

@@ -101,6 +101,52 @@ test("nothing waits longer than the longest", async () => {
   await waits;
 });
 
+test("of many that came at once, no more go on at once while the process is busy; none waits longer", async () => {
+  jest.useFakeTimers();
+  try {
+    const fair = share(5_000);
+    fair.spend("big", 100_000);
+    fair.spend("small", 1);
+    const passed: number[] = [];
+    const all = Array.from({ length: 300 }, () => enter(fair, "big").then(() => passed.push(now)));
+    for (let n = 0; n < 510; n++) {
+      now += 10;
+      fair.spend("big", 1_000);
+      fair.spend("small", 1);
+      await jest.advanceTimersByTimeAsync(10);
+    }
+    await Promise.all(all);
+    expect(Math.max(...passed)).toBeLessThanOrEqual(1_000 + 5_010);
+    const inOneTick = (at: number): number => passed.filter((other) => other === at).length;
+    expect(Math.max(...passed.map(inOneTick))).toBeLessThanOrEqual(3);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
+test("one that waits alone waits its time, while the process is busy", async () => {
+  jest.useFakeTimers();
+  try {
+    const fair = share(5_000);
+    fair.spend("big", 100_000);
+    fair.spend("small", 1);
+    let passed = 0;
+    const waits = enter(fair, "big").then(() => {
+      passed = now;
+    });
+    while (passed === 0 && now < 10_000) {
+      now += 10;
+      fair.spend("big", 1_000);
+      fair.spend("small", 1);
+      await jest.advanceTimersByTimeAsync(10);
+    }
+    await waits;
+    expect(passed - 1_000).toBeGreaterThanOrEqual(4_900);
+  } finally {
+    jest.useRealTimers();
+  }
+});
+
 test("those that wait go on in their order, and a former giant is forgotten", async () => {
   const fair = share();
   fair.spend("big", 1_000);

@@ -30,6 +30,8 @@ interface Waiting {
 interface Line {
   tenant: string;
   waiting: Waiting[];
+  /** How many may go on before their time is up: less than one after each tick. */
+  early: number;
 }
 
 /**
@@ -68,7 +70,7 @@ export class FairShare {
     await new Promise<void>((goOn) => {
       const one = { until: this.nowMs() + this.options.maxWaitMs, goOn };
       if (waiting) waiting.push(one);
-      else this.lines.set(name, { tenant, waiting: [one] });
+      else this.lines.set(name, { tenant, waiting: [one], early: 0 });
       this.timer ??= setInterval(() => this.tick(), TICK_MS);
     });
     return true;
@@ -96,17 +98,32 @@ export class FairShare {
    * make the process busy at once; but of a long line so many that it ends however many join it.
    */
   private tick(): void {
-    for (const [name, { tenant, waiting }] of this.lines) {
-      const overdue = waiting.findIndex(({ until }) => until > this.nowMs());
-      const late = overdue === -1 ? waiting.length : overdue;
+    for (const [name, line] of this.lines) {
+      const { tenant, waiting } = line;
       const next = Math.ceil(waiting.length * SHARE_AT_ONCE);
-      const leaving = this.mustWait(tenant) ? late : Math.max(late, next);
+      const due = this.due(line);
+      const leaving = this.mustWait(tenant) ? due : Math.max(due, next);
       for (const { goOn } of waiting.splice(0, leaving)) goOn();
       if (waiting.length === 0) this.lines.delete(name);
     }
     if (this.lines.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
+  }
+
+  /**
+   * How many of a line go on whatever the process does: whose time is up, and before it as many as spread the
+   * line evenly over the time that is left to it. What came at once would else go on at once.
+   */
+  private due(line: Line): number {
+    const { waiting } = line;
+    const now = this.nowMs();
+    const ticksLeft = Math.max(1, ((waiting.at(-1)?.until ?? now) - now) / TICK_MS);
+    line.early += (waiting.length - 1) / ticksLeft;
+    const early = Math.floor(line.early);
+    line.early -= early;
+    const overdue = waiting.findIndex(({ until }) => until > now);
+    return Math.max(early, overdue === -1 ? waiting.length : overdue);
   }
 
   /** Without waiting. Of the largest one in a tick: a burst would make the process busy before it is looked at again. */

@@ -1,5 +1,5 @@
 import { createServer, type Server } from "node:http";
-import { type AddressInfo, connect } from "node:net";
+import { type AddressInfo, connect, type Socket } from "node:net";
 import { oneAtATime } from "./one-at-a-time";
 
 let server: Server;
@@ -11,7 +11,7 @@ beforeEach(async () => {
   server = createServer(
     oneAtATime((request, answer) => {
       open.set(request.url ?? "", () => answer.end(request.url));
-    }),
+    }, performance.now.bind(performance)),
   );
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 });
@@ -62,4 +62,28 @@ test("whose requests are too many is cut off, and errors have stacks as before",
   expect([...open.keys()]).toEqual(["/0"]);
   await new Promise((resolve) => setImmediate(resolve));
   expect(new Error("x").stack).toMatch(/\n\s+at /);
+});
+
+test("cut at a rate, and read no further until then", async () => {
+  const sockets: Socket[] = [];
+  server.on("connection", (socket) => sockets.push(socket));
+  let told = 0;
+  server.on("request", () => {
+    told += 1;
+  });
+  const flood = Array.from({ length: 40_000 }, () => get("/")).join("");
+  const heldMs = await Promise.all(
+    Array.from({ length: 60 }, async () => {
+      const one = client().on("error", () => undefined);
+      const began = performance.now();
+      one.resume().write(flood);
+      await new Promise((resolve) => one.once("close", resolve));
+      return performance.now() - began;
+    }),
+  );
+  // The first at once, the next ones 20 a second, none later than a second.
+  expect(heldMs.filter((ms) => ms > 900).length).toBeGreaterThanOrEqual(15);
+  // What the kernel gave at once, and of that the first, those that wait and the one too many.
+  expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
+  expect(told).toBe(60 * 18);
 });

@@ -1,11 +1,19 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { addressGroup } from "../net/address-group";
+import { Pace } from "../pace";
 
 /** Sent by one client before it has read the answer to the first. */
 const MAX_WAITING = 16;
+/** Connections that are cut at once, and how many of an address are held before. */
+const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 1_000, maxWaiting: 100 };
+/** Connections of all addresses that are held. */
+const MAX_HELD = 1_000;
 
 interface Connection {
   isBusy: boolean;
+  /** It sent too many: none of its requests begins any more. */
+  isCut: boolean;
   /** In the order in which they came. */
   waiting: [IncomingMessage, ServerResponse][];
 }
@@ -13,10 +21,12 @@ interface Connection {
 /**
  * Handles the requests of a connection one after the other. Node begins all that a client sends before it has
  * read the answers (pipelining), so that one connection could make a process busy and fill its memory. Hardly
- * any client does so; one that sends too many is cut off.
+ * any client does so; one that sends too many is cut off, and at a rate: its client would only come back.
  */
-export function oneAtATime(handle: RequestListener): RequestListener {
+export function oneAtATime(handle: RequestListener, nowMs: () => number): RequestListener {
   const connections = new WeakMap<Socket, Connection>();
+  const pace = new Pace(CUTS, nowMs);
+  let held = 0;
   const begin = (
     connection: Connection,
     request: IncomingMessage,
@@ -30,16 +40,35 @@ export function oneAtATime(handle: RequestListener): RequestListener {
     });
     handle(request, answer);
   };
+  const cut = async (socket: Socket): Promise<void> => {
+    stopReading(socket);
+    held += 1;
+    if (held <= MAX_HELD) await pace.wait(addressGroup(socket.remoteAddress ?? ""));
+    held -= 1;
+    cutOff(socket);
+  };
   return (request, answer) => {
     const { socket } = request;
-    // What came together with the one that was too many is still told of.
-    if (socket.destroyed) return;
-    const connection = connections.get(socket) ?? { isBusy: false, waiting: [] };
+    const connection = connections.get(socket) ?? { isBusy: false, isCut: false, waiting: [] };
     connections.set(socket, connection);
+    if (socket.destroyed || connection.isCut) return;
     if (!connection.isBusy) begin(connection, request, answer);
     else if (connection.waiting.length < MAX_WAITING) connection.waiting.push([request, answer]);
-    else cutOff(socket);
+    else {
+      connection.isCut = true;
+      connection.waiting = [];
+      void cut(socket);
+    }
   };
+}
+
+/** Nothing of it is read any more, nor handed on of what was read already. */
+function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): void {
+  // Node goes through all that came in one piece, some 2,000 requests, and has no public way to stop it.
+  if (socket.parser) socket.parser.onIncoming = () => 0;
+  // Node resumes it after each request.
+  socket.on("resume", () => socket.pause());
+  socket.pause();
 }
 
 /** Node makes an error for each request that had no answer yet: hundreds, of which nobody looks at the stack. */

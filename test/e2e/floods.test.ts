@@ -86,6 +86,25 @@ test("whoever sends far too many before the answers is cut off", async () => {
   expect(statuses(read()).length).toBeLessThan(200);
 });
 
+test("who comes back after each cut is cut some hundred times a second at most", async () => {
+  const flood = request("POST", "/worker/next_job", `{"worker_id":"x","wait_seconds":30}`);
+  const began = performance.now();
+  let cuts = 0;
+  const comesBack = async (): Promise<void> => {
+    while (performance.now() - began < 3_000) {
+      const { socket, closed } = open();
+      socket.write(flood.repeat(20));
+      await closed;
+      cuts += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: 40 }, comesBack));
+  const seconds = (performance.now() - began) / 1_000;
+  // A burst, the rate, and of each loop one that waited the longest.
+  expect(cuts).toBeLessThanOrEqual(20 + 20 * seconds + 40 * Math.ceil(seconds));
+  expect(cuts).toBeGreaterThanOrEqual(40);
+});
+
 test("of keys that nobody has, an address is told so at a rate; a valid one is served meanwhile", async () => {
   const guess = async (): Promise<number> =>
     await fetch(`${forge.stack.apiUrl}/api/jobs`, {
