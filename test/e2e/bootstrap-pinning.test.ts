@@ -79,20 +79,25 @@ test("another commit in its place is refused", async () => {
   expect([code, output]).toEqual([1, `the repository has ${other} for ${pinned}\n`]);
 });
 
-test("packages are installed by the repository's locks, and one of another hash is refused", async () => {
-  for (const lock of ["runtime", "train"]) write(`requirements/${lock}.txt`, "");
-  // A package of this machine, because the test must not need the network.
-  mkdirSync(join(folder, "wheels"));
-  writeFileSync(join(folder, "wheels", "tiny-1.0-py3-none-any.whl"), "not what was locked");
-  const hash = "0".repeat(64);
-  write(
-    "requirements/build.txt",
-    `--find-links ${folder}/wheels\ntiny==1.0 --hash=sha256:${hash}\n`,
-  );
-  const pinned = commit();
-  await step("repository", pinned);
-  const [code, output] = await step("requirements", pinned);
-  expect(code).not.toBe(0);
-  expect(output).toContain("DO NOT MATCH THE HASHES");
-  expect(() => readFileSync(join(folder, "venv", ".forge-installed"))).toThrow("ENOENT");
-});
+slowTest(
+  "packages are installed by the repository's locks, and one of another hash is refused",
+  async () => {
+    for (const lock of ["runtime", "train"]) write(`requirements/${lock}.txt`, "");
+    // A package of this machine, because the test must not need the network.
+    mkdirSync(join(folder, "wheels"));
+    writeFileSync(join(folder, "wheels", "tiny-1.0-py3-none-any.whl"), "not what was locked");
+    const hash = "0".repeat(64);
+    write(
+      "requirements/build.txt",
+      `--find-links ${folder}/wheels\ntiny==1.0 --hash=sha256:${hash}\n`,
+    );
+    const pinned = commit();
+    await step("repository", pinned);
+    const [code, output] = await step("requirements", pinned);
+    expect(code).not.toBe(0);
+    expect(output).toContain("DO NOT MATCH THE HASHES");
+    expect(() => readFileSync(join(folder, "venv", ".forge-installed"))).toThrow("ENOENT");
+  },
+);
+
+import { slowTest } from "../support/slow";

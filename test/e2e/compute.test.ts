@@ -268,20 +268,24 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
   expect(tree).toMatchObject({ code: 0, out: expect.stringContaining("builtin:tiny") });
 }, 120_000);
 
-test("a training that is cancelled ends at once, and the worker takes the next job", async () => {
-  const { job_id } = await forge.user.submit("train", {
-    dataset_id: made.sft,
-    model: "builtin:tiny",
-    epochs: 500,
-  });
-  await waitFor("its first steps", async () =>
-    /^step \d+ of/m.test(await logOf(forge.user, job_id)),
-  );
-  await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
-  expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
-  const next = await forge.user.submit("audit", { dataset_uri: "s3://nowhere/rows.parquet" });
-  expect(await untilEnded(forge.user, next.job_id)).toMatchObject({ attempts: 1 });
-}, 120_000);
+slowTest(
+  "a training that is cancelled ends at once, and the worker takes the next job",
+  async () => {
+    const { job_id } = await forge.user.submit("train", {
+      dataset_id: made.sft,
+      model: "builtin:tiny",
+      epochs: 500,
+    });
+    await waitFor("its first steps", async () =>
+      /^step \d+ of/m.test(await logOf(forge.user, job_id)),
+    );
+    await forge.user.post(`/api/jobs/${job_id}/cancel`, {});
+    expect(await untilEnded(forge.user, job_id)).toMatchObject({ error_code: "cancelled" });
+    const next = await forge.user.submit("audit", { dataset_uri: "s3://nowhere/rows.parquet" });
+    expect(await untilEnded(forge.user, next.job_id)).toMatchObject({ attempts: 1 });
+  },
+  120_000,
+);
 
 test("a teacher that nobody knows fails the job, and the words say which", async () => {
   const { job_id } = await forge.user.submit("generate", {

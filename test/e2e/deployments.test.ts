@@ -12,6 +12,7 @@ import {
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
+import { slowTest } from "../support/slow";
 import type { HandedJob } from "../support/test-worker";
 
 /** A deployed model's life, over real HTTP: what becomes of it when its workers die, hide it, or are told. */
@@ -366,7 +367,7 @@ describe("stop", () => {
   });
 });
 
-test("a workflow that somebody terminated is started again", async () => {
+slowTest("a workflow that somebody terminated is started again", async () => {
   const first = await workerOf("m1");
   const one = await deployed();
   const handle = forge.ctx.temporal.workflow.getHandle(`deployment:${one.deployment_id}`);

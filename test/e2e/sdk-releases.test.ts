@@ -166,10 +166,15 @@ const SERVERS: Record<string, Change> = {
       : answer,
 };
 
+/** The two of Python read answers alike: `e2e/sdk-contract` compares them. */
+const CLIENTS = Object.keys(RUNNERS).filter(
+  (client) => process.env.TEST_SLOW || !/awaiting/.test(client),
+);
+
 describe.each(releases())("a server of %s", (release) => {
   const recordings = readRecordings(release);
 
-  describe.each(Object.keys(RUNNERS))("%s", (client) => {
+  describe.each(CLIENTS)("%s", (client) => {
     test.each(Object.entries(SERVERS))(
       "%s",
       async (_name, changed) => {

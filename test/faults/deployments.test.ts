@@ -12,6 +12,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { countWaiting, holding } from "../support/locks";
 import type { ServingWorker } from "../support/serving-worker";
+import { slowTest } from "../support/slow";
 
 /** Deployments while Temporal is away, and while servers are killed: they are placed, stopped and billed all the same. */
 let forge: Forge;
@@ -176,36 +177,46 @@ test("its worker dies while Temporal is away: it is placed again when that is ba
   await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped");
 }, 120_000);
 
-test("the server is killed right after a stop, and while a placement is made", async () => {
-  const first = await workerOf("c1");
-  const [one, other] = [await deploy(forge.user), await deploy(forge.user)];
-  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
-  await forge.stack.server?.kill();
-  const rows = await all<{ state: string }>(
-    forge.ctx.pool,
-    "select state from billing_records where job_id = $1",
-    [one.job_id],
-  );
-  expect(rows).toEqual([{ state: "final" }]);
-  await forge.stack.startServer();
-  await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped", 60_000);
+slowTest(
+  "the server is killed right after a stop, and while a placement is made",
+  async () => {
+    const first = await workerOf("c1");
+    const [one, other] = [await deploy(forge.user), await deploy(forge.user)];
+    await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+    await forge.stack.server?.kill();
+    const rows = await all<{ state: string }>(
+      forge.ctx.pool,
+      "select state from billing_records where job_id = $1",
+      [one.job_id],
+    );
+    expect(rows).toEqual([{ state: "final" }]);
+    await forge.stack.startServer();
+    await until(
+      forge.user,
+      one.deployment_id,
+      "stopped",
+      (now) => now.status === "stopped",
+      60_000,
+    );
 
-  await first.die();
-  await until(forge.user, other.deployment_id, "being placed", ({ replicas }) => {
-    return replicas.some(({ state }) => state === "starting");
-  });
-  await forge.stack.server?.kill();
-  await forge.stack.startServer();
-  await workerOf("c2");
-  await until(
-    forge.user,
-    other.deployment_id,
-    "on c2",
-    (now) => serving(now).join() === "c2",
-    60_000,
-  );
-  const { placements } = await read(forge.user, other.deployment_id);
-  expect(placements).toHaveLength(2);
-  await forge.user.post(`/api/deployments/${other.deployment_id}/stop`, {});
-  await until(forge.user, other.deployment_id, "stopped", (now) => now.status === "stopped");
-}, 180_000);
+    await first.die();
+    await until(forge.user, other.deployment_id, "being placed", ({ replicas }) => {
+      return replicas.some(({ state }) => state === "starting");
+    });
+    await forge.stack.server?.kill();
+    await forge.stack.startServer();
+    await workerOf("c2");
+    await until(
+      forge.user,
+      other.deployment_id,
+      "on c2",
+      (now) => serving(now).join() === "c2",
+      60_000,
+    );
+    const { placements } = await read(forge.user, other.deployment_id);
+    expect(placements).toHaveLength(2);
+    await forge.user.post(`/api/deployments/${other.deployment_id}/stop`, {});
+    await until(forge.user, other.deployment_id, "stopped", (now) => now.status === "stopped");
+  },
+  180_000,
+);

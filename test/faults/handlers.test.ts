@@ -200,7 +200,7 @@ test(`the control plane killed, and away for ${AWAY_S} s around the result, cost
   expect(await logOf(forge.user, jobId)).toMatch(/^begun\nended\n\[forge\] uploaded 1 files/);
 }, 180_000);
 
-test("a result that was not delivered survives its agent", async () => {
+slowTest("a result that was not delivered survives its agent", async () => {
   const jobId = await waiting();
   const agent = forge.stack.agents.get("box");
   // Who holds the job's row keeps its result from being taken, and nothing else.
@@ -295,7 +295,7 @@ const canMount = process.platform === "linux" && process.getuid?.() === 0;
     await agent.stop();
   });
 
-  test("keeps the worker out of service, with the reason, until there is room", async () => {
+  slowTest("keeps the worker out of service, with the reason, until there is room", async () => {
     await forge.stack.startAgent("roomless", {
       FORGE_AGENT_STATE: disk,
       MIN_FREE_DISK_GB: "0.1",

@@ -7,6 +7,7 @@ import { all, execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
+import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 const SILENCE_MS = 6_000;
@@ -28,36 +29,40 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-test("what Temporal does not take for one job holds up no other, and is tried again", async () => {
-  await forge.own("temporal").kill();
-  const refused = await forge.user.submit("audit", AUDIT);
-  await forge.stack.server?.kill();
-  // More than Temporal takes in one call.
-  await execute(
-    forge.ctx.pool,
-    "update jobs set request_id = repeat('x', 5000000) where job_id = $1",
-    [refused.job_id],
-  );
-  await forge.stack.startTemporal();
-  await forge.stack.startServer();
-  const said = (what: string): boolean =>
-    forge.servers().some((server) => server.lastWords(400).includes(what));
-  await waitFor("the refusal to be told", () => said("does not take what is owed"));
-  expect(await answerToLargeStart()).toMatch(/RESOURCE_EXHAUSTED/);
-  const handed = await worker.take();
-  expect(handed.job_id).toBe(refused.job_id);
-  const { job_id } = await forge.user.submit("audit", AUDIT);
-  await worker.complete(handed);
-  await worker.complete(await worker.take());
-  expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
-  expect((await forge.user.job(refused.job_id)).status).toBe("running");
-  await execute(forge.ctx.pool, "update jobs set request_id = 'short' where job_id = $1", [
-    refused.job_id,
-  ]);
-  await execute(forge.ctx.pool, "update outbox set due_at = now()");
-  expect((await untilEnded(forge.user, refused.job_id)).status).toBe("completed");
-  await forge.proveInvariants();
-}, 120_000);
+slowTest(
+  "what Temporal does not take for one job holds up no other, and is tried again",
+  async () => {
+    await forge.own("temporal").kill();
+    const refused = await forge.user.submit("audit", AUDIT);
+    await forge.stack.server?.kill();
+    // More than Temporal takes in one call.
+    await execute(
+      forge.ctx.pool,
+      "update jobs set request_id = repeat('x', 5000000) where job_id = $1",
+      [refused.job_id],
+    );
+    await forge.stack.startTemporal();
+    await forge.stack.startServer();
+    const said = (what: string): boolean =>
+      forge.servers().some((server) => server.lastWords(400).includes(what));
+    await waitFor("the refusal to be told", () => said("does not take what is owed"));
+    expect(await answerToLargeStart()).toMatch(/RESOURCE_EXHAUSTED/);
+    const handed = await worker.take();
+    expect(handed.job_id).toBe(refused.job_id);
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    await worker.complete(handed);
+    await worker.complete(await worker.take());
+    expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
+    expect((await forge.user.job(refused.job_id)).status).toBe("running");
+    await execute(forge.ctx.pool, "update jobs set request_id = 'short' where job_id = $1", [
+      refused.job_id,
+    ]);
+    await execute(forge.ctx.pool, "update outbox set due_at = now()");
+    expect((await untilEnded(forge.user, refused.job_id)).status).toBe("completed");
+    await forge.proveInvariants();
+  },
+  120_000,
+);
 
 /** The fleet monitor has taken another look at all workers. */
 async function untilMonitorLooks(): Promise<void> {

@@ -17,6 +17,7 @@ import {
   untilPipeline,
 } from "../support/pipelines";
 import { runUnderFire } from "../support/pipelines-under-fire";
+import { slowTest } from "../support/slow";
 
 let forge: Forge;
 
@@ -192,35 +193,39 @@ test("resumed before Temporal knows that it was cancelled, a pipeline that waite
   worker.silence();
 }, 120_000);
 
-test("resumed, cancelled and approved by many at once, a pipeline still comes to an end", async () => {
-  const crew = await new Crew(forge).start(2, "calm");
-  const ids = await Promise.all(
-    Array.from({ length: AT_ONCE }, () =>
-      startPipeline(forge.user, { ...BYO_DATA, approvals: ["distill", "train"] }),
-    ),
-  );
-  const act = async (id: string): Promise<void> => {
-    const actions = ["approve", "resume", "cancel", "approve", "approve"];
-    for (let turn = 0; turn < 25; turn++) {
-      const action = actions[Math.floor(Math.random() * actions.length)];
-      await forge.user.call("POST", `/api/pipelines/${id}/${action}`, {});
+slowTest(
+  "resumed, cancelled and approved by many at once, a pipeline still comes to an end",
+  async () => {
+    const crew = await new Crew(forge).start(2, "calm");
+    const ids = await Promise.all(
+      Array.from({ length: AT_ONCE }, () =>
+        startPipeline(forge.user, { ...BYO_DATA, approvals: ["distill", "train"] }),
+      ),
+    );
+    const act = async (id: string): Promise<void> => {
+      const actions = ["approve", "resume", "cancel", "approve", "approve"];
+      for (let turn = 0; turn < 25; turn++) {
+        const action = actions[Math.floor(Math.random() * actions.length)];
+        await forge.user.call("POST", `/api/pipelines/${id}/${action}`, {});
+      }
+    };
+    await Promise.all(ids.flatMap((id) => [act(id), act(id)]));
+    for (const id of ids) {
+      await forge.user.call("POST", `/api/pipelines/${id}/cancel`, {});
+      await untilPipeline(forge.user, id);
+      await forge.user.call("POST", `/api/pipelines/${id}/resume`, { from: "audit" });
+      for (const step of ["distill", "train"]) {
+        await waitFor(`${step} to be approved`, async () => {
+          const answer = await forge.user.call("POST", `/api/pipelines/${id}/approve`, { step });
+          return answer.status === 200;
+        });
+      }
+      expect((await untilPipeline(forge.user, id)).status).toBe("completed");
     }
-  };
-  await Promise.all(ids.flatMap((id) => [act(id), act(id)]));
-  for (const id of ids) {
-    await forge.user.call("POST", `/api/pipelines/${id}/cancel`, {});
-    await untilPipeline(forge.user, id);
-    await forge.user.call("POST", `/api/pipelines/${id}/resume`, { from: "audit" });
-    for (const step of ["distill", "train"]) {
-      await waitFor(`${step} to be approved`, async () => {
-        const answer = await forge.user.call("POST", `/api/pipelines/${id}/approve`, { step });
-        return answer.status === 200;
-      });
-    }
-    expect((await untilPipeline(forge.user, id)).status).toBe("completed");
-  }
-  await crew.stop();
-}, 120_000);
+    await crew.stop();
+  },
+  120_000,
+);
 
 test("whoever judged a step for a run that is over writes nothing into the next one", async () => {
   const worker = await forge.worker("judged");
@@ -256,7 +261,11 @@ test("whoever judged a step for a run that is over writes nothing into the next 
   worker.silence();
 }, 120_000);
 
-test("every process is killed in turn while pipelines run: each goes through, once", async () => {
-  const { kills } = await runUnderFire(forge, UNDER_FIRE);
-  expect(new Set(kills).size).toBe(6);
-}, 180_000);
+slowTest(
+  "every process is killed in turn while pipelines run: each goes through, once",
+  async () => {
+    const { kills } = await runUnderFire(forge, UNDER_FIRE);
+    expect(new Set(kills).size).toBe(6);
+  },
+  180_000,
+);

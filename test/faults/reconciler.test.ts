@@ -11,6 +11,7 @@ import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { holding, untilSomebodyWaits } from "../support/locks";
+import { slowTest } from "../support/slow";
 import { withoutDatasets } from "../support/store";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
@@ -48,21 +49,24 @@ const untilItWaits = (jobId: string): Promise<unknown> =>
     });
   });
 
-test("of several starts of a job's workflow one is the first, and the others leave it alone", async () => {
-  const { job_id } = await forge.user.submit("audit", AUDIT);
-  const job = await findComparedJob(forge.ctx.pool, job_id);
-  if (!job) throw new Error("the job is not there");
-  const start = (): Promise<boolean> => startJobWorkflow(forge.ctx, job, "first");
-  const started = await Promise.all([start(), start(), start()]);
-  expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
-  const { runId } = await workflowOf(job_id).describe();
-  // The relay, which comes later, and an outcome whose start is owed still, find it there.
-  await worker.complete(await worker.take());
-  expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
-  await untilSettled(job_id);
-  expect((await workflowOf(job_id).describe()).runId).toBe(runId);
-  await forge.proveInvariants();
-});
+slowTest(
+  "of several starts of a job's workflow one is the first, and the others leave it alone",
+  async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await findComparedJob(forge.ctx.pool, job_id);
+    if (!job) throw new Error("the job is not there");
+    const start = (): Promise<boolean> => startJobWorkflow(forge.ctx, job, "first");
+    const started = await Promise.all([start(), start(), start()]);
+    expect(started.filter((isFirst) => isFirst)).toHaveLength(1);
+    const { runId } = await workflowOf(job_id).describe();
+    // The relay, which comes later, and an outcome whose start is owed still, find it there.
+    await worker.complete(await worker.take());
+    expect((await untilEnded(forge.user, job_id)).status).toBe("completed");
+    await untilSettled(job_id);
+    expect((await workflowOf(job_id).describe()).runId).toBe(runId);
+    await forge.proveInvariants();
+  },
+);
 
 test("a workflow that was terminated by hand is started again", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
@@ -106,7 +110,7 @@ test("a cancel pressed in the Temporal UI does not lose a job whose result is ac
   await forge.proveInvariants();
 });
 
-test("a workflow that is an attempt behind the database catches up", async () => {
+slowTest("a workflow that is an attempt behind the database catches up", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
   await untilSettled(job_id);
@@ -130,22 +134,25 @@ test("a workflow that is an attempt behind the database catches up", async () =>
   await forge.proveInvariants();
 });
 
-test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
-  const { job_id } = await forge.user.submit("audit", AUDIT);
-  const handed = await worker.take();
-  await untilSettled(job_id);
-  const real = workflowOf(job_id);
-  const { runId } = await real.describe();
-  // Between the two looks the job ends, and its workflow closes.
-  const describe = async () => {
-    await worker.complete(handed);
-    await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
-    return await real.describe();
-  };
-  const temporal = { workflow: { getHandle: () => ({ describe }) } };
-  await reconcileWorkflow({ ...forge.ctx, temporal } as unknown as Context, job_id);
-  expect((await real.describe()).runId).toBe(runId);
-});
+slowTest(
+  "a job that ends while it is compared keeps the one run that its workflow had",
+  async () => {
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const handed = await worker.take();
+    await untilSettled(job_id);
+    const real = workflowOf(job_id);
+    const { runId } = await real.describe();
+    // Between the two looks the job ends, and its workflow closes.
+    const describe = async () => {
+      await worker.complete(handed);
+      await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
+      return await real.describe();
+    };
+    const temporal = { workflow: { getHandle: () => ({ describe }) } };
+    await reconcileWorkflow({ ...forge.ctx, temporal } as unknown as Context, job_id);
+    expect((await real.describe()).runId).toBe(runId);
+  },
+);
 
 describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
   test.each([
@@ -217,7 +224,7 @@ async function save(jobId: string): Promise<{ runId: string; restore(): Promise<
   return { runId, restore };
 }
 
-test("an outcome whose debt was lost is delivered all the same", async () => {
+slowTest("an outcome whose debt was lost is delivered all the same", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   const handed = await worker.take();
   await untilSettled(job_id);
@@ -232,7 +239,7 @@ test("an outcome whose debt was lost is delivered all the same", async () => {
   await forge.proveInvariants();
 });
 
-test("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
+slowTest("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
   worker.silence();
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
@@ -265,7 +272,7 @@ test("a workflow that waits for a later attempt than a late caller knows of is l
   await forge.proveInvariants();
 });
 
-test("a workflow whose job a restored database does not know comes to an end", async () => {
+slowTest("a workflow whose job a restored database does not know comes to an end", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
   await untilSettled(job_id);

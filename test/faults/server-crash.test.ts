@@ -179,16 +179,20 @@ slowTest(
   90_000,
 );
 
-test("between billing and manifest", async () => {
-  const jobId = await acceptedButUntold();
-  const { artifact_id: id } = (await maybeOne<{ artifact_id: string }>(
-    forge.ctx.pool,
-    "select artifact_id from artifacts where job_id = $1",
-    [jobId],
-  )) ?? { artifact_id: "" };
-  await killedBeforeFile(jobId, `artifacts/datasets/${id}/manifest.json`);
-  await finishesAfterRestart(jobId);
-}, 90_000);
+slowTest(
+  "between billing and manifest",
+  async () => {
+    const jobId = await acceptedButUntold();
+    const { artifact_id: id } = (await maybeOne<{ artifact_id: string }>(
+      forge.ctx.pool,
+      "select artifact_id from artifacts where job_id = $1",
+      [jobId],
+    )) ?? { artifact_id: "" };
+    await killedBeforeFile(jobId, `artifacts/datasets/${id}/manifest.json`);
+    await finishesAfterRestart(jobId);
+  },
+  90_000,
+);
 
 slowTest(
   "with the store's directory gone at the end, the job waits for it and has its files",

@@ -13,6 +13,7 @@ import { type Forge, startForge } from "../support/forge";
 import { runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { countWaiting, holding } from "../support/locks";
+import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 /** Final writes that Postgres refuses for good: they are seen, hold up nobody else, and can be ended. */
@@ -166,47 +167,55 @@ test("the operator ends a job whose bill can't be written; its hours are noted w
   await forge.proveInvariants();
 }, 60_000);
 
-test("a deployment that could not be written has served no day", async () => {
-  const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
-  expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
-    state: "accruing",
-  });
-  expect(await end(jobId)).toMatchObject({ code: 0 });
-  await untilFailedInTemporal(jobId);
-  expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
-    state: "final",
-    metrics: { deployment_lifetime_days: 0 },
-  });
-  await forge.proveInvariants();
-}, 60_000);
+slowTest(
+  "a deployment that could not be written has served no day",
+  async () => {
+    const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
+    expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
+      state: "accruing",
+    });
+    expect(await end(jobId)).toMatchObject({ code: 0 });
+    await untilFailedInTemporal(jobId);
+    expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
+      state: "final",
+      metrics: { deployment_lifetime_days: 0 },
+    });
+    await forge.proveInvariants();
+  },
+  60_000,
+);
 
-test("a deployment that could not be written for two months changes no closed month", async () => {
-  const { pool } = forge.ctx;
-  const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
-  await transaction(pool, async (db) => {
-    await execute(db, "set local session_replication_role = replica");
-    await execute(
-      db,
-      `update attempts set started_at = started_at - interval '2 months',
+slowTest(
+  "a deployment that could not be written for two months changes no closed month",
+  async () => {
+    const { pool } = forge.ctx;
+    const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
+    await transaction(pool, async (db) => {
+      await execute(db, "set local session_replication_role = replica");
+      await execute(
+        db,
+        `update attempts set started_at = started_at - interval '2 months',
                            ended_at = ended_at - interval '2 months' where job_id = $1`,
+        [jobId],
+      );
+      await execute(
+        db,
+        "update billing_records set created_at = created_at - interval '2 months' where job_id = $1",
+        [jobId],
+      );
+    });
+    expect(await end(jobId)).toMatchObject({ code: 0 });
+    await untilFailedInTemporal(jobId);
+    const lines = await all<{ is_open: boolean }>(
+      pool,
+      `select month = date_trunc('month', now() at time zone 'UTC') as is_open from billing_lines where job_id = $1`,
       [jobId],
     );
-    await execute(
-      db,
-      "update billing_records set created_at = created_at - interval '2 months' where job_id = $1",
-      [jobId],
-    );
-  });
-  expect(await end(jobId)).toMatchObject({ code: 0 });
-  await untilFailedInTemporal(jobId);
-  const lines = await all<{ is_open: boolean }>(
-    pool,
-    `select month = date_trunc('month', now() at time zone 'UTC') as is_open from billing_lines where job_id = $1`,
-    [jobId],
-  );
-  expect(lines).toEqual([{ is_open: true }]);
-  await forge.proveInvariants();
-}, 60_000);
+    expect(lines).toEqual([{ is_open: true }]);
+    await forge.proveInvariants();
+  },
+  60_000,
+);
 
 test("a job that is ended in the moment in which its bill is written leaves none open", async () => {
   const { pool } = forge.ctx;
@@ -289,17 +298,21 @@ describe("a write that was tried often", () => {
   });
 });
 
-test("only a job whose work is over is ended so", async () => {
-  expect(await end("job_of_nobody")).toMatchObject({
-    code: 1,
-    stderr: expect.stringContaining("is not a job of this Forge"),
-  });
-  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
-  expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
-  const handed = await worker.take();
-  expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
-  await worker.complete(handed);
-  await untilEnded(forge.user, jobId);
-  expect((await end(jobId)).stderr).toContain("has ended already");
-  await forge.proveInvariants();
-}, 60_000);
+slowTest(
+  "only a job whose work is over is ended so",
+  async () => {
+    expect(await end("job_of_nobody")).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("is not a job of this Forge"),
+    });
+    const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+    expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
+    const handed = await worker.take();
+    expect((await end(jobId)).stderr).toContain("is still under way: cancel it");
+    await worker.complete(handed);
+    await untilEnded(forge.user, jobId);
+    expect((await end(jobId)).stderr).toContain("has ended already");
+    await forge.proveInvariants();
+  },
+  60_000,
+);

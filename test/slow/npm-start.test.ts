@@ -8,7 +8,6 @@ import { saySilently } from "../../dev/stack/say";
 import { waitFor } from "../../dev/stack/wait";
 import { untilEnded } from "../support/jobs";
 import { NpmStart } from "../support/npm-start";
-import { slowTest } from "../support/slow";
 
 const homes: string[] = [];
 const started: NpmStart[] = [];
@@ -69,57 +68,49 @@ test("a job that runs when everything is killed finishes after the next start", 
   expect(proveInvariants(home)).toContain("I1-I7 hold");
 }, 120_000);
 
-slowTest(
-  "two stacks run side by side, a third on the home of one is refused",
-  async () => {
-    const [homeA, homeB] = [newHome(), newHome()];
-    const [a, b] = [start(homeA), start(homeB, { FORGE_AGENTS: "0" })];
-    const [fileA, fileB] = [await a.ready(), await b.ready()];
-    expect(a.stackFileMode).toBe(0o600);
-    expect(fileA.pids.agents).toHaveLength(1);
-    expect(fileB.pids.agents).toHaveLength(0);
-    expect(fileA.api_url).not.toBe(fileB.api_url);
-    const ping = (url: string, key: string): Promise<Response> =>
-      fetch(`${url}/api/auth/ping`, { headers: { "x-service-api-key": key } });
-    expect((await ping(fileA.api_url, fileA.user_api_key)).status).toBe(200);
-    expect((await ping(fileB.api_url, fileA.user_api_key)).status).toBe(403);
+test("two stacks run side by side, a third on the home of one is refused", async () => {
+  const [homeA, homeB] = [newHome(), newHome()];
+  const [a, b] = [start(homeA), start(homeB, { FORGE_AGENTS: "0" })];
+  const [fileA, fileB] = [await a.ready(), await b.ready()];
+  expect(a.stackFileMode).toBe(0o600);
+  expect(fileA.pids.agents).toHaveLength(1);
+  expect(fileB.pids.agents).toHaveLength(0);
+  expect(fileA.api_url).not.toBe(fileB.api_url);
+  const ping = (url: string, key: string): Promise<Response> =>
+    fetch(`${url}/api/auth/ping`, { headers: { "x-service-api-key": key } });
+  expect((await ping(fileA.api_url, fileA.user_api_key)).status).toBe(200);
+  expect((await ping(fileB.api_url, fileA.user_api_key)).status).toBe(403);
 
-    const third = start(homeA);
-    expect(await third.exited).toBe(1);
-    expect(third.output).toContain("already runs");
-    expect((await ping(fileA.api_url, fileA.user_api_key)).status).toBe(200);
+  const third = start(homeA);
+  expect(await third.exited).toBe(1);
+  expect(third.output).toContain("already runs");
+  expect((await ping(fileA.api_url, fileA.user_api_key)).status).toBe(200);
 
-    expect(await a.stop()).toBe(0);
-    expect(existsSync(a.stackFile)).toBe(false);
-  },
-  120_000,
-);
+  expect(await a.stop()).toBe(0);
+  expect(existsSync(a.stackFile)).toBe(false);
+}, 120_000);
 
-slowTest(
-  "SIGTERM to the server answers parked polls, and it is started again",
-  async () => {
-    const stack = start(newHome(), { FORGE_AGENTS: "0" });
-    const { api_url, worker_api_key, pids } = await stack.ready();
-    const post = (path: string, body: object): Promise<Response> =>
-      fetch(`${api_url}${path}`, {
-        method: "POST",
-        headers: { "x-service-api-key": worker_api_key, "content-type": "application/json" },
-        body: JSON.stringify(body),
-      });
-    await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
-    // Of two polls of one worker the later ends the earlier: once one is answered, the other is parked.
-    const polls = [1, 2].map(async () => {
-      const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
-      return await answer.json();
+test("SIGTERM to the server answers parked polls, and it is started again", async () => {
+  const stack = start(newHome(), { FORGE_AGENTS: "0" });
+  const { api_url, worker_api_key, pids } = await stack.ready();
+  const post = (path: string, body: object): Promise<Response> =>
+    fetch(`${api_url}${path}`, {
+      method: "POST",
+      headers: { "x-service-api-key": worker_api_key, "content-type": "application/json" },
+      body: JSON.stringify(body),
     });
-    await Promise.race(polls);
-    const signalled = performance.now();
-    process.kill(pids.server, "SIGTERM");
-    expect(await Promise.all(polls)).toEqual([{ job_id: null }, { job_id: null }]);
-    expect(performance.now() - signalled).toBeLessThan(5_000);
-    await waitFor("the server to be back", async () => (await fetch(`${api_url}/readyz`)).ok, {
-      timeoutMs: 30_000,
-    });
-  },
-  120_000,
-);
+  await post("/worker/register", { worker_id: "w", gpu: { name: "cpu", memory_gb: 0 } });
+  // Of two polls of one worker the later ends the earlier: once one is answered, the other is parked.
+  const polls = [1, 2].map(async () => {
+    const answer = await post("/worker/next_job", { worker_id: "w", wait_seconds: 50 });
+    return await answer.json();
+  });
+  await Promise.race(polls);
+  const signalled = performance.now();
+  process.kill(pids.server, "SIGTERM");
+  expect(await Promise.all(polls)).toEqual([{ job_id: null }, { job_id: null }]);
+  expect(performance.now() - signalled).toBeLessThan(5_000);
+  await waitFor("the server to be back", async () => (await fetch(`${api_url}/readyz`)).ok, {
+    timeoutMs: 30_000,
+  });
+}, 120_000);
