@@ -8,12 +8,17 @@ export interface Ended {
   stderr: string;
 }
 
+/** By which Postgres tells the connections of such commands from those of servers. */
+export const OPERATOR = "operator";
+
 /** Runs a command of `forge-server` on a test's stack, as its operator would. */
 export async function runForgeServer(forge: Forge, ...args: string[]): Promise<Ended> {
   const program = join(forge.stack.release, "bin", "forge-server.js");
+  const database = new URL(forge.stack.databaseUrl);
+  database.searchParams.set("application_name", OPERATOR);
   const env = {
     ...process.env,
-    FORGE_DATABASE_URL: forge.stack.databaseUrl,
+    FORGE_DATABASE_URL: database.href,
     FORGE_STORE_DIR: forge.stack.storeDir,
     TEMPORAL_ADDRESS: forge.stack.temporalAddress,
     FORGE_LOG_LEVEL: "warn",

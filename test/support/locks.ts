@@ -3,13 +3,16 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../infra/database/pool";
 import type { Forge } from "./forge";
 
-/** A statement of the server's that a lock holds up; others have databases on this Postgres, too. */
-export const WAITS = `datname = current_database() and application_name = 'forge'
-  and wait_event_type = 'Lock'`;
+const waitsAs = (applicationName: string): string =>
+  `datname = current_database() and application_name = '${applicationName}'
+   and wait_event_type = 'Lock'`;
 
-/** How many statements of the file's servers wait for a lock. */
-export const countWaiting = async ({ ctx }: Forge): Promise<number> =>
-  (await all(ctx.pool, `select from pg_stat_activity where ${WAITS}`)).length;
+/** A statement of the server's that a lock holds up; others have databases on this Postgres, too. */
+export const WAITS = waitsAs("forge");
+
+/** How many statements wait for a lock: of the file's servers, or of who calls himself so. */
+export const countWaiting = async ({ ctx }: Forge, applicationName = "forge"): Promise<number> =>
+  (await all(ctx.pool, `select from pg_stat_activity where ${waitsAs(applicationName)}`)).length;
 
 export const untilSomebodyWaits = (forge: Forge): Promise<unknown> =>
   waitFor("the server to wait for the lock", async () => (await countWaiting(forge)) > 0);
