@@ -138,7 +138,7 @@ async function nextJob(
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
   let nudged = offer.status !== "idle" || offer.draining;
-  /** Whether an attempt may be its: a look without one costs less than a hand-out of none. */
+  /** Whether an attempt may be assigned to it: a look costs less than a dispatch of none. */
   let mayHold = offer.holds;
   for (;;) {
     const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
@@ -166,7 +166,7 @@ async function nextJob(
       const now = await inTurn(() => look(ctx.pool, workerId));
       nudged = true;
       if (now?.isWanted) await scheduler.nudge();
-      if (!mayHold && (now?.holds || now?.isWanted)) {
+      if (now?.isWanted || (!mayHold && now?.holds)) {
         mayHold = true;
         continue;
       }

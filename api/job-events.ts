@@ -97,7 +97,7 @@ async function* follow(
       // Its last event is out, unless it came between the two reads: then another round finds it.
       if (isFinal(job.status) && events.length === 0) return;
       if (isFinal(job.status)) continue;
-      watcher.saw({ ...job, last_event_id: lastId });
+      watcher.markRead({ ...job, last_event_id: lastId });
       // While the watcher tells of no change, there is nothing to read.
       while (!(await watcher.next(KEEP_ALIVE_MS))) yield KEEP_ALIVE;
     }

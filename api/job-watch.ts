@@ -43,21 +43,17 @@ export class JobWatch implements Part {
   private async look(): Promise<void> {
     if (this.watched.size === 0) return;
     for (const glance of await glanceAtJobs(this.ctx.pool, [...this.watched.keys()])) {
-      for (const watcher of this.watched.get(glance.job_id) ?? []) watcher.look(glance);
+      for (const watcher of this.watched.get(glance.job_id) ?? []) watcher.compare(glance);
     }
   }
 }
 
 type Seen = Pick<JobGlance, "status" | "progress"> & { last_event_id: number };
 
-const textOf = ({ last_event_id: id, status, progress }: Seen): string =>
-  `${id} ${status} ${progress}`;
-
 /** One follower of one job. */
 export class JobWatcher {
   private moved = false;
-  /** What was seen last, as one text; undefined: nothing. */
-  private seen: string | undefined;
+  private seen: Seen | undefined;
   private resolve: (() => void) | undefined;
 
   constructor(readonly close: () => void) {}
@@ -67,16 +63,18 @@ export class JobWatcher {
     this.resolve?.();
   };
 
-  /** It has read this itself, and needs not be woken for it. */
-  saw(seen: Seen): void {
-    this.seen = textOf(seen);
+  /** Its follower has read this itself: it need not be woken for it. */
+  markRead(seen: Seen): void {
+    this.seen = seen;
   }
 
   /** Wakes it if the job is not as it was seen last. */
-  look(now: Seen): void {
-    const text = textOf(now);
-    if (text === this.seen) return;
-    this.seen = text;
+  compare(now: Seen): void {
+    const { seen } = this;
+    // A client may say that it has events which are still to come.
+    const hasMore = seen === undefined || now.last_event_id > seen.last_event_id;
+    if (!hasMore && now.status === seen.status && now.progress === seen.progress) return;
+    this.seen = { ...now, last_event_id: Math.max(now.last_event_id, seen?.last_event_id ?? 0) };
     this.wake();
   }
 

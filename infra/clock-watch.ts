@@ -142,16 +142,18 @@ export class ClockWatch {
 
   /** At the first look. Others that begin at the same time wait, and see what is recorded. */
   private async recordStepBackWhileDown(): Promise<ClockLook | undefined> {
-    return await this.record(this.runningMs(), async (db, now) => {
+    const nowMs = this.runningMs();
+    return await this.record(nowMs, nowMs, async (db, now) => {
       const lastMs = await findLastLook(db);
       return lastMs === undefined ? 0 : stepBackSince(lastMs, now);
     });
   }
 
   private async recordSince(before: ClockLook): Promise<ClockLook | undefined> {
+    const noticedMs = this.runningMs();
     // Those that began before the step write times from before it, and recordStep moves only what it sees.
     await untilEarlierTransactionsEnd(this.pool, MAX_TRANSACTION_MS);
-    return await this.record(this.lastRunningMs, async (db, now) => {
+    return await this.record(this.lastRunningMs, noticedMs, async (db, now) => {
       const byMs = unrecordedStep(before, now);
       return byMs !== 0 && (await this.hasStoodStill(db, before, now, byMs)) ? 0 : byMs;
     });
@@ -161,10 +163,12 @@ export class ClockWatch {
    * Looks again while no other process records.
    *
    * @param soFarMs until when, by runningMs, there was no step that is not recorded.
+   * @param noticedMs when a step was noticed, by runningMs.
    * @param findStep the step that is to be recorded, in ms; 0: none.
    */
   private async record(
     soFarMs: number,
+    noticedMs: number,
     findStep: (db: Queryable, now: ClockLook) => Promise<number>,
   ): Promise<ClockLook | undefined> {
     const work = async (db: Queryable) => {
@@ -173,7 +177,8 @@ export class ClockWatch {
       if (!now) return { seen: undefined, byMs: 0, attempts: 0 };
       const byMs = await findStep(db, now);
       const gapS = (now.runningMs - soFarMs + PRECISE_MS) / 1000;
-      const attempts = byMs === 0 ? 0 : await recordStep(db, byMs / 1000, gapS);
+      const noticedS = (now.runningMs - noticedMs) / 1000;
+      const attempts = byMs === 0 ? 0 : await recordStep(db, byMs / 1000, gapS, noticedS);
       const seen = { ...now, recordedMs: now.recordedMs + byMs };
       await deleteLooksOutside(db, steadyMs(seen) - ENDED_MS, steadyMs(seen) + PRECISE_MS);
       return { seen, byMs, attempts };

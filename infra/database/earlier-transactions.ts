@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { APPLICATION_NAME, all, type Queryable } from "./pool";
+import { all, type Queryable } from "./pool";
 
 const PAUSE_MS = 50;
 
@@ -8,9 +8,8 @@ async function listTransactions(db: Queryable): Promise<Set<string>> {
   const rows = await all<{ id: string }>(
     db,
     `select pid || ' ' || xact_start as id from pg_stat_activity
-     where datname = current_database() and application_name = $1 and xact_start is not null
+     where datname = current_database() and application_name = current_setting('application_name') and xact_start is not null
        and pid <> pg_backend_pid()`,
-    [APPLICATION_NAME],
   );
   return new Set(rows.map(({ id }) => id));
 }

@@ -19,14 +19,11 @@ export interface PoolOptions {
   timeoutMs: number;
 }
 
-/** By which Postgres tells connections of servers from those of operators. */
-export const APPLICATION_NAME = "forge";
-
 export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   const pool = new pg.Pool({
     connectionString: options.connectionString,
     max: options.max,
-    application_name: APPLICATION_NAME,
+    application_name: "forge",
     idleTimeoutMillis: IDLE_MS,
     connectionTimeoutMillis: Math.ceil(options.timeoutMs / 2),
     query_timeout: options.timeoutMs,
@@ -36,6 +33,8 @@ export function createPool(options: PoolOptions, logger: Logger): pg.Pool {
   });
   // An idle connection that breaks is replaced at the next query; without a listener it would throw.
   pool.on("error", (error) => logger.warn({ err: error.message }, "database connection lost"));
+  // The pool hears of idle ones only: one that breaks as it is taken, or between two statements, would throw, too.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 

@@ -7,7 +7,7 @@ import { execute, type Queryable } from "./pool";
 export const PRECISE_MS = 2_000;
 
 /** When a step forward was noticed: what is at or before this began on the clock as it was. */
-const BEFORE_FORWARD = `clock_timestamp() - step.by + interval '${PRECISE_MS} ms'`;
+const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
 const HELD = "state in ('assigned', 'running')";
 const ASKED_TO_CANCEL =
@@ -99,7 +99,7 @@ async function moveTimes(
   db: Queryable,
   [table, key]: [table: string, key: string[]],
   moves: Move[],
-  [byS, gapS]: [byS: number, gapS: number],
+  times: [byS: number, gapS: number, noticedS: number],
 ): Promise<number> {
   if (moves.length === 0) return 0;
   const keys = key.map((column) => `${table}.${column}`);
@@ -110,14 +110,15 @@ async function moveTimes(
   return await execute(
     db,
     `with step as (
-       select make_interval(secs => $1::float8) as by, make_interval(secs => $2::float8) as gap),
+       select make_interval(secs => $1::float8) as by, make_interval(secs => $2::float8) as gap,
+              make_interval(secs => $3::float8) as noticed),
      due as materialized (
        select ${keys.join(", ")} from ${table}, step
        where ${moves.map(({ when }) => `(${when})`).join(" or ")}
        order by ${keys.join(", ")} for no key update of ${table})
      update ${table} set ${sets.join(", ")} from step, due
      where ${key.map((column) => `${table}.${column} = due.${column}`).join(" and ")}`,
-    [byS, gapS],
+    times,
   );
 }
 
@@ -128,9 +129,15 @@ async function moveTimes(
  * before the step.
  *
  * @param gapS the step was not noticed for so long at most.
+ * @param noticedS it was noticed so long ago: what began since then began after it.
  * @returns how many attempts were moved.
  */
-export async function recordStep(db: Queryable, byS: number, gapS: number): Promise<number> {
+export async function recordStep(
+  db: Queryable,
+  byS: number,
+  gapS: number,
+  noticedS = 0,
+): Promise<number> {
   await execute(db, "insert into clock_steps (seen_at, by_s) values (clock_timestamp(), $1)", [
     byS,
   ]);
@@ -138,7 +145,7 @@ export async function recordStep(db: Queryable, byS: number, gapS: number): Prom
   let attempts = 0;
   for (const [table, key] of KEYS) {
     const its = moves.filter((move) => move.table === table);
-    const moved = await moveTimes(db, [table, key], its, [byS, gapS]);
+    const moved = await moveTimes(db, [table, key], its, [byS, gapS, noticedS]);
     if (table === "attempts") attempts = moved;
   }
   return attempts;

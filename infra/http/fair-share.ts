@@ -30,8 +30,9 @@ interface Waiting {
 interface Line {
   tenant: string;
   waiting: Waiting[];
-  /** How many may go on before their time is up: less than one after each tick. */
+  /** How many may go on before their time is up; what is less than one is carried to the next tick. */
   early: number;
+  tickedMs: number;
 }
 
 /**
@@ -70,7 +71,7 @@ export class FairShare {
     await new Promise<void>((goOn) => {
       const one = { until: this.nowMs() + this.options.maxWaitMs, goOn };
       if (waiting) waiting.push(one);
-      else this.lines.set(name, { tenant, waiting: [one], early: 0 });
+      else this.lines.set(name, { tenant, waiting: [one], early: 0, tickedMs: this.nowMs() });
       this.timer ??= setInterval(() => this.tick(), TICK_MS);
     });
     return true;
@@ -118,8 +119,11 @@ export class FairShare {
   private due(line: Line): number {
     const { waiting } = line;
     const now = this.nowMs();
-    const ticksLeft = Math.max(1, ((waiting.at(-1)?.until ?? now) - now) / TICK_MS);
-    line.early += (waiting.length - 1) / ticksLeft;
+    // A busy process ticks late.
+    const passedMs = now - line.tickedMs;
+    const leftMs = (waiting.at(-1)?.until ?? now) - now;
+    line.tickedMs = now;
+    line.early += ((waiting.length - 1) * passedMs) / Math.max(1, passedMs, leftMs);
     const early = Math.floor(line.early);
     line.early -= early;
     const overdue = waiting.findIndex(({ until }) => until > now);

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { oneAtATime } from "./one-at-a-time";
@@ -86,4 +87,23 @@ test("cut at a rate, and read no further until then", async () => {
   // What the kernel gave at once, and of that the first, those that wait and the one too many.
   expect(Math.max(...sockets.map(({ bytesRead }) => bytesRead))).toBeLessThanOrEqual(65_536);
   expect(told).toBe(60 * 18);
+});
+
+test("who asks for an upgrade after too many, and resets while he is held, harms nobody", async () => {
+  const upgrade = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  // The first ones use up the pace, so that the last ones are held.
+  const clients = Array.from({ length: 60 }, (_, n) => {
+    const one = client().on("error", () => undefined);
+    one.write(get(`/${n}`) + get("/").repeat(17) + upgrade);
+    return one;
+  });
+  await until(() => open.size === clients.length);
+  for (const one of clients) one.resetAndDestroy();
+  for (const answer of open.values()) answer();
+  const other = client();
+  other.write(get("/after"));
+  await until(() => open.has("/after"));
+  open.get("/after")?.();
+  const [answer] = await once(other, "data");
+  expect(String(answer)).toContain("/after");
 });

@@ -5,7 +5,7 @@ import { Pace } from "../pace";
 
 /** Sent by one client before it has read the answer to the first. */
 const MAX_WAITING = 16;
-/** Connections that are cut at once, and how many of an address are held before. */
+/** How fast connections are cut; at most 100 of an address wait for it. */
 const CUTS = { perSecond: 20, burst: 20, maxWaitMs: 1_000, maxWaiting: 100 };
 /** Connections of all addresses that are held. */
 const MAX_HELD = 1_000;
@@ -62,13 +62,21 @@ export function oneAtATime(handle: RequestListener, nowMs: () => number): Reques
   };
 }
 
-/** Nothing of it is read any more, nor handed on of what was read already. */
+/** Stops reading, and drops requests that are already parsed. */
 function stopReading(socket: Socket & { parser?: { onIncoming?: unknown } }): void {
   // Node goes through all that came in one piece, some 2,000 requests, and has no public way to stop it.
-  if (socket.parser) socket.parser.onIncoming = () => 0;
+  if (socket.parser) socket.parser.onIncoming = drop;
+  // Its client may go while it is held.
+  socket.on("error", () => undefined);
   // Node resumes it after each request.
   socket.on("resume", () => socket.pause());
   socket.pause();
+}
+
+/** As Node's own where nobody takes upgrades: else it would leave the socket to one who does, without a listener for errors. */
+function drop(request: IncomingMessage & { upgrade?: boolean }): number {
+  request.upgrade = false;
+  return 0;
 }
 
 /** Node makes an error for each request that had no answer yet: hundreds, of which nobody looks at the stack. */
