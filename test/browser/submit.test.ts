@@ -137,6 +137,8 @@ inBrowser("the form that submits jobs", () => {
     const { page } = stage.at;
     await openForm(page, "type=generate");
     await fillGenerate(page, "it's law");
+    // What stands above is as it stays, so that a click meets its tab.
+    await page.getByText(/^Rate card/).waitFor();
     const code = await page.getByRole("tabpanel", { name: "curl" }).locator("pre").innerText();
     expect(code).toContain(`curl -sS ${stage.forge.stack.apiUrl}/api/jobs/generate`);
     expect(code).toContain(`"domain": "it'\\''s law"`);
