@@ -2,7 +2,7 @@ import { z } from "zod";
 import { gpuTokens } from "../core/requirements";
 import { WORKER_STATUSES } from "../core/states";
 import type { Context } from "../infra/context";
-import { fitsAnyQueued } from "../infra/database/matching";
+import { findOfferAndFit } from "../infra/database/matching";
 import { strikeWorker } from "../infra/database/strikes";
 import { lockWorker, upsertWorker } from "../infra/database/workers";
 import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
@@ -112,12 +112,12 @@ export function registerRoute(ctx: Context): Route {
       if ("ssh_host" in given) return await inTurn(() => registerBySsh(ctx, call, given));
       const workerId = given.worker_id ?? newId("wkr");
       const address = plainAddress(request.ip);
-      const { status, isWanted } = await inTurn(async () => ({
+      const { status, offer } = await inTurn(async () => ({
         status: await register(ctx, workerId, given, { principal, address }),
-        isWanted: await fitsAnyQueued(ctx.pool, workerId),
+        offer: await findOfferAndFit(ctx.pool, workerId),
       }));
       request.log.info({ worker_id: workerId, version: given.version }, "worker registered");
-      if (isWanted) ctx.signals.queueChanged();
+      if (offer?.isWanted) ctx.signals.queueChanged();
       return {
         worker_id: workerId,
         status,

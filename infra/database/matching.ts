@@ -235,20 +235,11 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
   return row !== undefined;
 }
 
-const FITS_ANY = `
-with recursive ${headsWhere("true", "''")}
-select from workers w join heads q on ${FITS} where w.worker_id = $1 limit 1`;
-
-/** Whether anything queued could run on this worker: a fraction of a pass, which is needed only then. */
-export async function fitsAnyQueued(db: Queryable, workerId: string): Promise<boolean> {
-  return (await maybeOne(db, FITS_ANY, [workerId])) !== undefined;
-}
-
 const OFFER_AND_FIT = `
 with recursive ${headsWhere("true", "''")}
 select ${OFFER}, exists (select from heads q where ${FITS}) as "isWanted" from workers w where w.worker_id = $1`;
 
-/** How a worker stands, and whether anything queued could run on it. */
+/** How a worker stands, and whether anything queued could run on it: a fraction of a pass, which is needed only then. */
 export async function findOfferAndFit(db: Queryable, workerId: string): Promise<Offer | undefined> {
   return await maybeOne(db, OFFER_AND_FIT, [workerId]);
 }

@@ -9,12 +9,27 @@ export const PRECISE_MS = 2_000;
 /** When a step forward was noticed: what is at or before this began on the clock as it was. */
 const BEFORE_FORWARD = `clock_timestamp() - step.noticed - step.by + interval '${PRECISE_MS} ms'`;
 
+/** The tables with such times and their keys, in the order in which all transactions lock: by table, then by key. */
+const KEYS = {
+  jobs: ["job_id"],
+  attempts: ["job_id", "attempt"],
+  attempt_files: ["job_id", "attempt", "path"],
+  workers: ["worker_id"],
+  deployments: ["deployment_id"],
+  placements: ["deployment_id", "placement"],
+  pipelines: ["pipeline_id"],
+  outbox: ["job_id", "attempt"],
+  billing_lines: ["line_id"],
+  rate_buckets: ["user_id"],
+};
+type Table = keyof typeof KEYS;
+
 const HELD = "state in ('assigned', 'running')";
 const ASKED_TO_CANCEL =
   "(select cancel_requested_at from jobs where jobs.job_id = attempts.job_id)";
 
 /** Times of what goes on as if the clock had not been set, if what began at `since` began before that. */
-const RUNS: [table: string, column: string, condition: string, since: string][] = [
+const RUNS: [table: Table, column: string, condition: string, since: string][] = [
   ["jobs", "started_at", "status not in ('completed', 'failed')", "started_at"],
   ["attempts", "assigned_at", HELD, "assigned_at"],
   ["attempts", "started_at", HELD, "started_at"],
@@ -28,7 +43,7 @@ const RUNS: [table: string, column: string, condition: string, since: string][] 
  * forward most of it is done too early, which does no harm; what "moves" would be given up too early, and moves on.
  * A column that SQL compares with the clock is in this list, or clock.test.ts says why not.
  */
-export const WAITS: [table: string, column: string, condition: string, afterForward?: "moves"][] = [
+export const WAITS: [table: Table, column: string, condition: string, afterForward?: "moves"][] = [
   ["attempts", "queued_at", "state <> 'ended'"],
   ["workers", "available_until", "true"],
   ["workers", "bootstrap_seen_at", "true"],
@@ -48,22 +63,8 @@ export const WAITS: [table: string, column: string, condition: string, afterForw
   ["billing_lines", "export_asked_at", "exported_at is null", "moves"],
 ];
 
-/** Their keys, in the order in which all transactions lock: by table, and in a table by key. */
-const KEYS: [table: string, key: string[]][] = [
-  ["jobs", ["job_id"]],
-  ["attempts", ["job_id", "attempt"]],
-  ["attempt_files", ["job_id", "attempt", "path"]],
-  ["workers", ["worker_id"]],
-  ["deployments", ["deployment_id"]],
-  ["placements", ["deployment_id", "placement"]],
-  ["pipelines", ["pipeline_id"]],
-  ["outbox", ["job_id", "attempt"]],
-  ["billing_lines", ["line_id"]],
-  ["rate_buckets", ["user_id"]],
-];
-
 interface Move {
-  table: string;
+  table: Table;
   column: string;
   /** Which rows. */
   when: string;
@@ -97,12 +98,12 @@ function movesOf(isForward: boolean): Move[] {
 /** Moves the times of one table. All its rows are locked by key before any changes. */
 async function moveTimes(
   db: Queryable,
-  [table, key]: [table: string, key: string[]],
+  table: Table,
   moves: Move[],
   times: [byS: number, gapS: number, noticedS: number],
 ): Promise<number> {
   if (moves.length === 0) return 0;
-  const keys = key.map((column) => `${table}.${column}`);
+  const keys = KEYS[table].map((column) => `${table}.${column}`);
   const sets = moves.map(
     ({ column, when }) =>
       `${column} = case when ${when} then ${table}.${column} + step.by else ${table}.${column} end`,
@@ -117,7 +118,7 @@ async function moveTimes(
        where ${moves.map(({ when }) => `(${when})`).join(" or ")}
        order by ${keys.join(", ")} for no key update of ${table})
      update ${table} set ${sets.join(", ")} from step, due
-     where ${key.map((column) => `${table}.${column} = due.${column}`).join(" and ")}`,
+     where ${KEYS[table].map((column) => `${table}.${column} = due.${column}`).join(" and ")}`,
     times,
   );
 }
@@ -143,9 +144,9 @@ export async function recordStep(
   ]);
   const moves = movesOf(byS > 0);
   let attempts = 0;
-  for (const [table, key] of KEYS) {
-    const its = moves.filter((move) => move.table === table);
-    const moved = await moveTimes(db, [table, key], its, [byS, gapS, noticedS]);
+  for (const table of Object.keys(KEYS) as Table[]) {
+    const ofTable = moves.filter((move) => move.table === table);
+    const moved = await moveTimes(db, table, ofTable, [byS, gapS, noticedS]);
     if (table === "attempts") attempts = moved;
   }
   return attempts;

@@ -6,7 +6,7 @@ import { type Forge, startForge } from "../support/forge";
 import { lacking, play, type Recording, readRecordings, releases } from "../support/recordings";
 import { compareScenario, kept, type Variables } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
-import { RUNNERS } from "../support/sdk-runners";
+import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 
 /** Clients and servers of two releases, by what those of the older have said to each other. */
 test("the oldest release that is served was recorded", () => {
@@ -166,15 +166,10 @@ const SERVERS: Record<string, Change> = {
       : answer,
 };
 
-/** The two of Python read answers alike: `e2e/sdk-contract` compares them. */
-const CLIENTS = Object.keys(RUNNERS).filter(
-  (client) => process.env.TEST_SLOW || !/awaiting/.test(client),
-);
-
 describe.each(releases())("a server of %s", (release) => {
   const recordings = readRecordings(release);
 
-  describe.each(CLIENTS)("%s", (client) => {
+  describe.each(DIFFERENT_CLIENTS)("%s", (client) => {
     test.each(Object.entries(SERVERS))(
       "%s",
       async (_name, changed) => {

@@ -10,7 +10,7 @@ import { type Forge, startForge } from "../support/forge";
 import { close, listen } from "../support/local-server";
 import { kept, type Outcome, type Step } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
-import { RUNNERS } from "../support/sdk-runners";
+import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
 /** Every client through a real TCP proxy that cuts, withholds and slows: right results, once, and an end. */
@@ -96,12 +96,7 @@ test.each(CLIENTS)("%s: a key whose text got lost is told of, and made once", as
   expect((await belongings(tenant)).api_keys).toBe(3);
 });
 
-// The two of Python decide alike what they try again.
-const REFUSED = process.env.TEST_SLOW
-  ? CLIENTS
-  : CLIENTS.filter((client) => !/awaiting/.test(client));
-
-test.each(REFUSED)(
+test.each(DIFFERENT_CLIENTS)(
   "%s: a storm of refusals for asking too often",
   async (client) => {
     const tenant = await fleet.newTenant();

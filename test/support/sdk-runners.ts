@@ -34,6 +34,14 @@ export const RUNNERS: Record<string, Runner> = {
     ),
 };
 
+/**
+ * For what the two of Python do alike: one of them, and both in `npm run test:slow`. That they are alike is shown by
+ * `e2e/sdk-contract`.
+ */
+export const DIFFERENT_CLIENTS = Object.keys(RUNNERS).filter(
+  (client) => process.env.TEST_SLOW || !/awaiting/.test(client),
+);
+
 async function runPython(flags: string[], assignments: Assignment[]): Promise<Outcome[][]> {
   const python = await pythonEnvironment(saySilently, ["sdk"]);
   const script = join(SDKS, "python", "tests", "contract_runner.py");
