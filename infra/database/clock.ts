@@ -21,15 +21,27 @@ export async function readClockAndSteps(
   return row;
 }
 
+/** A step is recorded so long after it happened, at most. What was written meanwhile has times of the new clock. */
+const NOTICED_WITHIN = "interval '15 s'";
+
 /**
  * SQL: whether a time lies further back than `age`, an interval, also without the steps forward since then. What is
  * removed for its age is removed by this: else a clock that is set forward by mistake deletes it for good. A step back
  * makes nothing older. Of a step that is not recorded yet only ClockWatch.transaction knows.
+ *
+ * A segment is the time from one step, `since`, to the next. What was written in a segment is old before `old_before`,
+ * and what was written in earlier ones is older still. Times at or after `until` were written in later ones. So there
+ * is one time before which all is old, which Postgres computes once, and can look for in an index.
  */
 export const isOlder = (time: string, age: string): string =>
-  `(${time} < now() - ${age} and ${time} < now() - ${age} - make_interval(secs => greatest(0, (
-     select coalesce(sum(by_s), 0)::float8 from clock_steps where step_id > coalesce(
-       (select max(step_id) from clock_steps where seen_at <= ${time}), 0)))))`;
+  `${time} < (
+     select max(least(until, old_before)) from (
+       select since, min(since) over later as until,
+              now() - ${age} - make_interval(secs => greatest(0, sum(by_s) over later)) as old_before
+       from (select step_id, seen_at - ${NOTICED_WITHIN} as since, by_s from clock_steps
+             union all select 0, '-infinity', 0) steps
+       window later as (order by step_id desc rows between unbounded preceding and 1 preceding)) segments
+     where since < old_before)`;
 
 /** Sent with BEGIN: the transaction's time, which is that of its beginning, in ms. */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";

@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { buryExpired } from "../../infra/database/artifact-deletion";
+import { isOlder } from "../../infra/database/clock";
+import { listAbandoned } from "../../infra/database/dataset-uploads";
+import { forgetOldKeys } from "../../infra/database/idempotency";
+import { deleteOldMetrics } from "../../infra/database/job-metrics";
+import { all, type Queryable } from "../../infra/database/pool";
+import { deleteOldChangeEvents } from "../../infra/database/tenant-events";
+import { transaction } from "../../infra/database/transaction";
+import { type Database, openDatabase } from "../support/database";
+
+/** What is removed for its age, by clocks that were set; in seconds. */
+const DAY = 86_400;
+const AGE = 10 * DAY;
+/** Off by this at most: how long a step may go unrecorded. */
+const PRECISE = 15;
+
+let forge: Database;
+
+beforeAll(async () => {
+  forge = await openDatabase();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+/** Some time passes, in which something is written; then the clock is set, which is recorded later. */
+interface Segment {
+  lasts: number;
+  /** When it is written, as shares of that time. */
+  writes: number[];
+  by: number;
+  recordedAfter: number;
+}
+
+const segments = (by: fc.Arbitrary<number>): fc.Arbitrary<Segment[]> =>
+  fc.array(
+    fc.record({
+      lasts: fc.oneof(fc.integer({ min: 20, max: 60 }), fc.integer({ min: DAY, max: 30 * DAY })),
+      writes: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 1, maxLength: 5 }),
+      by,
+      recordedAfter: fc.integer({ min: 0, max: 14 }),
+    }),
+    { minLength: 1, maxLength: 8 },
+  );
+
+const forward = fc.oneof(fc.integer({ min: 6, max: 60 }), fc.integer({ min: DAY, max: 100 * DAY }));
+const either = fc.oneof(
+  forward,
+  forward.map((by) => -by),
+);
+
+interface History {
+  steps: { seen: number; by: number }[];
+  /** What the clock said when each thing was written, and how long ago that was. */
+  written: { at: number; age: number }[];
+}
+
+/** By the clock as it is at the end: 0 is then. Right after the last step nothing is written. */
+function historyOf(life: Segment[]): History {
+  let [passed, ahead] = [0, 0];
+  const steps: History["steps"] = [];
+  const written: { at: number; passed: number }[] = [];
+  for (const { lasts, writes, by, recordedAfter } of life) {
+    for (const share of [...writes, 0, 1]) {
+      const when = passed + share * lasts;
+      written.push({ at: when + ahead, passed: when });
+    }
+    passed += lasts;
+    ahead += by;
+    steps.push({ seen: passed + ahead + recordedAfter, by });
+  }
+  const now = passed + PRECISE;
+  return {
+    steps: steps.map(({ seen, by }) => ({ seen: seen - now - ahead, by })),
+    written: written.map(({ at, passed: when }) => ({ at: at - now - ahead, age: now - when })),
+  };
+}
+
+/** Which of these are older than AGE. */
+async function findOlder({ steps, written }: History): Promise<boolean[]> {
+  return await transaction(forge.ctx.pool, async (db) => {
+    await all(db, "delete from clock_steps");
+    await all(
+      db,
+      `insert into clock_steps (seen_at, by_s)
+       select now() + make_interval(secs => (step->>'seen')::float8), (step->>'by')::float8
+       from json_array_elements($1) with ordinality as s (step, n) order by n`,
+      [JSON.stringify(steps)],
+    );
+    const rows = await all<{ is_older: boolean }>(
+      db,
+      `select ${isOlder("at", "make_interval(secs => $2)")} as is_older
+       from unnest($1::float8[]) with ordinality as w (s, n), lateral (select now() + make_interval(secs => s) as at) t
+       order by n`,
+      [written.map(({ at }) => at), AGE],
+    );
+    return rows.map(({ is_older: isOld }) => isOld);
+  });
+}
+
+test("of clocks that are set forward and back, only what is old is older; and all is, in time", async () => {
+  await fc.assert(
+    fc.asyncProperty(segments(either), async (life) => {
+      const history = historyOf(life);
+      const older = await findOlder(history);
+      const forwards = history.steps.reduce((sum, { by }) => sum + Math.max(0, by), 0);
+      for (const [n, { at, age }] of history.written.entries()) {
+        if (age <= AGE - PRECISE) expect([age, older[n]]).toEqual([age, false]);
+        if (at < -AGE - forwards) expect([at, older[n]]).toEqual([at, true]);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test("of clocks that are set forward, all that is old is older", async () => {
+  await fc.assert(
+    fc.asyncProperty(segments(forward), async (life) => {
+      const history = historyOf(life);
+      const older = await findOlder(history);
+      for (const [n, { age }] of history.written.entries()) {
+        if (Math.abs(age - AGE) > PRECISE) expect([age, older[n]]).toEqual([age, age > AGE]);
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+const RULE = { user_id: "u", kind: "raw_dataset", keep_days: 10 };
+
+/** How Postgres would run the statements of `work`, by indexes if it can: the tables are empty. */
+async function explain(work: (db: Queryable) => Promise<unknown>): Promise<string[]> {
+  const lines: string[] = [];
+  await transaction(forge.ctx.pool, async (db) => {
+    await all(db, "set local enable_seqscan = off");
+    await all(db, "set local enable_bitmapscan = off");
+    await work({
+      async query({ text, values = [] }) {
+        const { rows } = await db.query({ text: `explain ${text}`, values });
+        lines.push(...rows.map((row) => String(row["QUERY PLAN"])));
+        return { rows: [], rowCount: 0, command: "", oid: 0, fields: [] };
+      },
+    });
+  });
+  return lines;
+}
+
+test.each<[string, string, (db: Queryable) => Promise<unknown>]>([
+  ["idempotency keys", "idempotency_by_age", forgetOldKeys],
+  ["events", "change_events_by_age", deleteOldChangeEvents],
+  ["metrics of jobs", "job_metrics_by_age", deleteOldMetrics],
+  ["unfinished uploads", "artifacts_unregistered", (db) => listAbandoned(db, 1)],
+  ["artifacts under a rule", "artifacts_by_kind", (db) => buryExpired(db, RULE, undefined, 1)],
+])("old %s are found by their index, whatever is recorded of the clock", async (_, index, work) => {
+  const plan = await explain(work);
+  const at = plan.findIndex((line) => line.includes(`using ${index} `));
+  expect(plan[at + 1]).toMatch(/Index Cond: .*\b(created_at|at) < .*InitPlan/);
+});
