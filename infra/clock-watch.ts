@@ -10,6 +10,7 @@ import {
   stepBetween,
   unrecordedStep,
 } from "../core/clock-steps";
+import { Unavailable } from "../core/errors";
 import { Coalesced } from "./coalesce";
 import {
   deleteLooksOutside,
@@ -23,7 +24,7 @@ import {
 import { untilEarlierTransactionsEnd } from "./database/earlier-transactions";
 import type { Queryable } from "./database/pool";
 import { PRECISE_MS, recordStep } from "./database/record-step";
-import { transaction } from "./database/transaction";
+import { type TransactionOptions, transaction } from "./database/transaction";
 import type { Logger } from "./logger";
 
 /**
@@ -40,8 +41,15 @@ const ENDED_MS = 86_400_000;
 const MAX_TRIES = 3;
 
 /** A transaction began by a clock of which the last look did not know yet. */
-class ClockSet extends Error {
-  override readonly name = "ClockSet";
+class ClockSet extends Unavailable {
+  constructor() {
+    super("the database's clock was set just now; try again shortly");
+  }
+}
+
+interface ClockTransactionOptions extends TransactionOptions {
+  /** Throws in the end rather than to go by a clock of which it can't be said whether it was set. */
+  requireKnownClock?: boolean;
 }
 
 /**
@@ -95,22 +103,27 @@ export class ClockWatch {
   }
 
   /**
-   * A transaction whose time decides about a bill: it begins again, after a look, if the clock was set and nobody has
-   * noticed that yet.
+   * A transaction whose time decides about a bill, or whether something is old: it begins again, after a look, if the
+   * clock was set and nobody has noticed that yet. If the clock can't be read precisely, the last try runs all the
+   * same, for bills have to be written; what deletes by age gives `requireKnownClock`, and is tried again later.
    */
-  async transaction<T>(work: (db: Queryable) => Promise<T>): Promise<T> {
+  async transaction<T>(
+    work: (db: Queryable) => Promise<T>,
+    { begin, requireKnownClock = false }: ClockTransactionOptions = {},
+  ): Promise<T> {
     for (let tried = 1; ; tried++) {
+      const isLast = tried === MAX_TRIES;
       try {
         return await transaction(
           this.pool,
           async (db, [, time]) => {
-            if (tried < MAX_TRIES) this.requireKnownClock(time?.rows[0]?.ms);
+            if (requireKnownClock || !isLast) this.requireKnownClock(time?.rows[0]?.ms);
             return await work(db);
           },
-          { begin: READ_TRANSACTION_MS },
+          { begin: [READ_TRANSACTION_MS, begin].filter(Boolean).join("; ") },
         );
       } catch (error) {
-        if (!(error instanceof ClockSet)) throw error;
+        if (!(error instanceof ClockSet) || isLast) throw error;
         await this.look();
       }
     }

@@ -40,8 +40,8 @@ export async function createOnce<T>(
   }
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  return await transaction(
-    ctx.pool,
+  // After a step of the clock that nobody has noticed yet, a key would look old, and be taken again.
+  return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);
       if (first === undefined) {
@@ -56,7 +56,7 @@ export async function createOnce<T>(
       reply.header("idempotency-replayed", "true");
       return { answer: first.response as T, isNew: false };
     },
-    { begin: BEGIN },
+    { begin: BEGIN, requireKnownClock: true },
   );
 }
 

@@ -3,6 +3,7 @@ import { reserveDataset } from "../../infra/database/dataset-uploads";
 import { execute, maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
+import { holding, untilSomebodyWaits } from "../support/locks";
 import { useSettableClock } from "../support/settable-clock";
 
 /** What is kept for a time is kept for that time though the database's clock is set forward. */
@@ -36,8 +37,8 @@ async function upload(): Promise<string> {
 const isDeleted = async (id: string): Promise<boolean> =>
   (await forge.user.get<{ deleted_at: string | null }>(`/api/artifacts/${id}`)).deleted_at !== null;
 
-async function submitWithKey(): Promise<string> {
-  const headers = { "idempotency-key": "once" };
+async function submitWithKey(key = "once"): Promise<string> {
+  const headers = { "idempotency-key": key };
   const { body } = await forge.user.call<{ job_id: string }>(
     "POST",
     "/api/jobs/audit",
@@ -93,3 +94,14 @@ test("a step forward deletes nothing early, and what is old all the same goes", 
   await execute(ctx.pool, "update clock_steps set seen_at = seen_at - interval '30 days'");
   await untilExpired(later);
 }, 120_000);
+
+test("a key is not taken again between a step forward and its being recorded", async () => {
+  const jobId = await submitWithKey("between");
+  const retried = await holding(forge, "lock table clock_steps in share mode", [], async () => {
+    await setClock(2 * STEP_DAYS * DAY_S);
+    const answer = submitWithKey("between");
+    await untilSomebodyWaits(forge);
+    return { answer };
+  });
+  expect(await retried.answer).toBe(jobId);
+});
