@@ -2,7 +2,6 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
 import { jobIdOfWorkflow } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
-import { forgetOldKeys } from "../infra/database/idempotency";
 import { listNotStanding, listStandingJobs } from "../infra/database/standing-jobs";
 import { forgetOldStuckWrites } from "../infra/database/stuck-writes";
 import { Loop } from "../infra/loop";
@@ -46,7 +45,6 @@ export class Reconciler implements Part {
     const began = clock.nowMs();
     const open = await this.listOpen();
     await this.compareAll(await this.listParted(open));
-    await this.ctx.clockWatch.transaction(forgetOldKeys);
     await forgetOldStuckWrites(pool);
     // With very many open jobs a sweep takes long: the next one then waits longer too.
     const restMs = (clock.nowMs() - began) * (1 / BUSY_SHARE - 1);
