@@ -19,6 +19,45 @@ afterAll(async () => {
   await forge?.stop();
 });
 
+/** The number of infra/database/matching.ts. */
+const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
+
+const countMatchersWaiting = async (): Promise<number> => {
+  const waiting = `select from pg_locks join pg_stat_activity using (pid)
+    where datname = current_database() and locktype = 'advisory' and not granted`;
+  return (await all(forge.ctx.pool, waiting)).length;
+};
+
+/** What waited for the lock would fail here: a statement may take 4 s, and the lock is held until all have ended. */
+test("while the matcher's lock is held only matching waits for it, once in each process", async () => {
+  const worker = await forge.worker("busy");
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  const job = await worker.take();
+  const waiting = await holding(forge, HOLD_MATCHER, [], async () => {
+    const submitted = await Promise.all(
+      Array.from({ length: 10 }, () => forge.user.submit("audit", AUDIT)),
+    );
+    await waitFor("a matcher to wait", async () => (await countMatchersWaiting()) > 0);
+    expect(await countMatchersWaiting()).toBeLessThanOrEqual(forge.servers().length);
+    // It lost the answer to its first question.
+    expect(await worker.take()).toMatchObject({ job_id: jobId, attempt: 1 });
+    await worker.heartbeat({ job_id: jobId });
+    expect(await worker.upload(job, "scored.jsonl", '{"a":1}\n')).toBe(201);
+    expect((await worker.complete(job)).status).toBe(200);
+    expect((await untilEnded(forge.user, jobId)).status).toBe("completed");
+    const [cancelled, ...others] = submitted;
+    await forge.user.post(`/api/jobs/${cancelled?.job_id}/cancel`, {});
+    expect(await untilEnded(forge.user, String(cancelled?.job_id))).toMatchObject({
+      error_code: "cancelled",
+    });
+    expect((await worker.register()).status).toBe(201);
+    return others;
+  });
+  for (const _ of waiting) await worker.complete(await worker.take());
+  for (const { job_id } of waiting) await untilEnded(forge.user, job_id);
+  await forge.proveInvariants();
+}, 90_000);
+
 test("a frozen process that holds the matcher's lock does not stop assignment", async () => {
   const { stack, ctx } = forge;
   const url = await stack.startAnotherServer();
