@@ -1,0 +1,62 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { checkoutRoot } from "../../dev/stack/paths";
+import { type Forge, startForge } from "../support/forge";
+
+/** Whether a server with the variables of docker-compose.yml sets up machines over SSH. */
+let forge: Forge | undefined;
+
+afterEach(async () => {
+  await forge?.stop();
+});
+
+/** Of the container of Forge, but for those that say where it and its database are. */
+function composeVariables(given: Record<string, string>): Record<string, string> {
+  const file = readFileSync(join(checkoutRoot(), "docker-compose.yml"), "utf8");
+  const service = /^ {2}forge:\n([\s\S]*?)^\S/m.exec(file)?.[1] ?? "";
+  const variables = [...service.matchAll(/^ {6}(FORGE_\w+): (.*)$/gm)]
+    .map(([, name = "", value = ""]) => [name, value] as const)
+    .filter(([name]) => !/^FORGE_(HOST|HOME|\w+_FILE)$/.test(name))
+    .map(([name, value]) => [
+      name,
+      value.replace(/\$\{(\w+):-([^}]*)\}/g, (_, from, otherwise) => given[from] || otherwise),
+    ]);
+  // Else the test's stack gives it an address.
+  return { FORGE_PUBLIC_URL: "", ...Object.fromEntries(variables) };
+}
+
+const register = async ({ user }: Forge): Promise<unknown> =>
+  await user.call("POST", "/api/workers/register", {
+    ssh_host: "203.0.113.7",
+    ssh_user: "root",
+    gpu_count: 0,
+    gpu_type: "cpu",
+    ssh_key_path: "none",
+  });
+
+const setsUpMachines = async ({ user }: Forge): Promise<boolean> =>
+  (await user.get<{ features: { ssh_workers: boolean } }>("/api/auth/ping")).features.ssh_workers;
+
+test("as it comes it does not, and says what must be set", async () => {
+  forge = await startForge(composeVariables({}));
+  expect(await register(forge)).toMatchObject({
+    status: 409,
+    body: {
+      error: {
+        code: "bootstrap_not_configured",
+        message: expect.stringContaining("FORGE_PUBLIC_URL"),
+      },
+    },
+  });
+  expect(await setsUpMachines(forge)).toBe(false);
+});
+
+test("with its public address it does, by what it brings along", async () => {
+  forge = await startForge(composeVariables({ FORGE_PUBLIC_URL: "https://forge.example.org" }));
+  // No repository is asked for, only a key for the machine.
+  expect(await register(forge)).toMatchObject({
+    status: 400,
+    body: { error: { param: "ssh_key_path", message: expect.stringContaining("no key file") } },
+  });
+  expect(await setsUpMachines(forge)).toBe(true);
+});
