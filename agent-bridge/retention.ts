@@ -33,6 +33,6 @@ async function applyTenantRules(ctx: Context): Promise<void> {
   await runEach(applications);
 }
 
-/** A transaction whose time decides what is old. While the clock is in doubt it fails, and the next turn tries again. */
+/** A transaction whose time decides what is old. It fails while the clock is in doubt; the next turn tries again. */
 const byAge = <T>({ clockWatch }: Context, work: (db: Queryable) => Promise<T>): Promise<T> =>
   clockWatch.transaction(work, { requireKnownClock: true });

@@ -48,7 +48,7 @@ class ClockSet extends Unavailable {
 }
 
 interface ClockTransactionOptions extends TransactionOptions {
-  /** Throws in the end rather than to go by a clock of which it can't be said whether it was set. */
+  /** The last try throws `Unavailable` where it can't tell whether the clock was set. Default: it runs. */
   requireKnownClock?: boolean;
 }
 
@@ -104,8 +104,9 @@ export class ClockWatch {
 
   /**
    * A transaction whose time decides about a bill, or whether something is old: it begins again, after a look, if the
-   * clock was set and nobody has noticed that yet. If the clock can't be read precisely, the last try runs all the
-   * same, for bills have to be written; what deletes by age gives `requireKnownClock`, and is tried again later.
+   * clock was set and that is not recorded yet. If even the last try can't tell, it runs, because bills must be
+   * written. A deletion by age passes `requireKnownClock` instead: then the last try throws, and the caller's loop
+   * tries again later.
    */
   async transaction<T>(
     work: (db: Queryable) => Promise<T>,

@@ -1,4 +1,4 @@
-/** Items of a list that are worked on side by side: a bucket, for one, answers each question some time later. */
+/** Items of a list in work at the same time: each request to a bucket is a round trip. */
 const AT_ONCE = 8;
 
 /** Notes failures while others go on, and throws the first in the end. */
@@ -21,7 +21,7 @@ export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> 
   failures.throwFirst();
 }
 
-/** The same of the items of a list, some of them side by side. */
+/** The same for the items of a list, several at the same time. */
 export async function forEachItem<T>(
   items: T[],
   work: (item: T) => Promise<unknown>,
@@ -34,7 +34,7 @@ export async function forEachItem<T>(
 }
 
 /**
- * The same of a list that is read page by page to its end.
+ * The same for a list that is read page by page.
  *
  * @param list the page that comes after an item. One with fewer items than `size` is the last.
  */

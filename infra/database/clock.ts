@@ -21,7 +21,7 @@ export async function readClockAndSteps(
   return row;
 }
 
-/** A step is recorded so long after it happened, at most. What was written meanwhile has times of the new clock. */
+/** Longest time from a step to its record. Rows written in between have times of the new clock. */
 const NOTICED_WITHIN = "interval '15 s'";
 
 /**
@@ -29,9 +29,10 @@ const NOTICED_WITHIN = "interval '15 s'";
  * removed for its age is removed by this: else a clock that is set forward by mistake deletes it for good. A step back
  * makes nothing older. Of a step that is not recorded yet only ClockWatch.transaction knows.
  *
- * A segment is the time from one step, `since`, to the next. What was written in a segment is old before `old_before`,
- * and what was written in earlier ones is older still. Times at or after `until` were written in later ones. So there
- * is one time before which all is old, which Postgres computes once, and can look for in an index.
+ * A segment begins with a step, at `since`, and ends with the next one. What was written in it is old if its time is
+ * before `old_before`; then everything written in earlier segments is old, too. A time from `until` on is of a later
+ * segment. So there is one time before which everything is old: Postgres computes it once per statement, and uses an
+ * index to find what is before it.
  */
 export const isOlder = (time: string, age: string): string =>
   `${time} < (

@@ -40,7 +40,7 @@ export async function createOnce<T>(
   }
   const { userId } = principal;
   const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
-  // After a step of the clock that nobody has noticed yet, a key would look old, and be taken again.
+  // A step of the clock that is not recorded yet would make the key look old: the request would run twice.
   return await ctx.clockWatch.transaction(
     async (db) => {
       const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);
