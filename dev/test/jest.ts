@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { cacheDir, checkoutRoot } from "../stack/paths";
 import { sayOnStderr as say } from "../stack/say";
 import { type JestReport, tallySuite } from "./jest-report";
-import { FEWER_COLLECTIONS } from "./node-options";
+import { SHORT_LIVED } from "./node-options";
 import { runHere } from "./run";
 import { failedTally, type Tally } from "./tally";
 
@@ -23,7 +23,7 @@ export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]>
   try {
     const args = [
       // Inherited by its workers.
-      FEWER_COLLECTIONS,
+      ...SHORT_LIVED,
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${file}`,

@@ -12,6 +12,7 @@ import { all, maybeOne } from "../../infra/database/pool";
 import { inspectHistory } from "../support/histories";
 import { untilEnded, untilStatus } from "../support/jobs";
 import { Machine } from "../support/machine";
+import { slowTest } from "../support/slow";
 import { createTenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
@@ -217,26 +218,32 @@ describe("the story of one machine", () => {
     expect(row).toEqual({ made_by_key_id: asking });
   });
 
-  test("made anew, its host key is refused until it is given", async () => {
-    await machine.sshd.stop();
-    machine.sshd.makeHostKey();
-    await machine.sshd.start();
-    machine.stopAgent();
-    await machine.untilStatus("dead");
-    await machine.bootstrapAgain();
-    const failed = await machine.untilFailed("connect");
-    expect(failed.status_reason).toMatch(`the host's key is ${machine.sshd.hostKey}, not SHA256:`);
-    // It has been silent since before: that must not hide why it is out of service.
-    const { pool } = machine.forge.ctx;
-    const [heard] = await all<{ seq: number }>(
-      pool,
-      "select heartbeat_seq as seq from workers where worker_id = $1",
-      [machine.id],
-    );
-    expect(await markDead(pool, machine.id, heard?.seq ?? 0, "silent")).toBe(false);
-    await machine.bootstrapAgain({ ssh_host_key: machine.sshd.hostKey });
-    await machine.untilStatus("idle");
-  }, 120_000);
+  slowTest(
+    "made anew, its host key is refused until it is given",
+    async () => {
+      await machine.sshd.stop();
+      machine.sshd.makeHostKey();
+      await machine.sshd.start();
+      machine.stopAgent();
+      await machine.untilStatus("dead");
+      await machine.bootstrapAgain();
+      const failed = await machine.untilFailed("connect");
+      expect(failed.status_reason).toMatch(
+        `the host's key is ${machine.sshd.hostKey}, not SHA256:`,
+      );
+      // It has been silent since before: that must not hide why it is out of service.
+      const { pool } = machine.forge.ctx;
+      const [heard] = await all<{ seq: number }>(
+        pool,
+        "select heartbeat_seq as seq from workers where worker_id = $1",
+        [machine.id],
+      );
+      expect(await markDead(pool, machine.id, heard?.seq ?? 0, "silent")).toBe(false);
+      await machine.bootstrapAgain({ ssh_host_key: machine.sshd.hostKey });
+      await machine.untilStatus("idle");
+    },
+    120_000,
+  );
 
   test("decommissioned, its agent leaves and its key is dead", async () => {
     const pid = machine.agentPid ?? 0;

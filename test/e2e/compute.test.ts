@@ -34,7 +34,7 @@ const MAX_TRAINING_S = 90;
 beforeAll(async () => {
   await pythonEnvironment(saySilently, ["runtime", "train"]);
   forge = await startForge({ FORGE_HEARTBEAT_TIMEOUT_S: "10", HEARTBEAT_INTERVAL: "0.5" });
-  await forge.stack.startAgent("box");
+  await forge.stack.startAgent(agent);
 }, 300_000);
 
 afterEach(async () => {
@@ -44,6 +44,9 @@ afterEach(async () => {
 afterAll(async () => {
   await forge?.stop();
 });
+
+/** The agent that runs what comes next. */
+let agent = "box";
 
 /** What each job leaves for the next ones. */
 const made: Record<string, string> = {};
@@ -55,6 +58,13 @@ interface Evaluation {
 interface Chat {
   choices: { message: { content: string } }[];
 }
+
+const training = () => ({
+  dataset_id: made.sft,
+  model: "builtin:tiny",
+  epochs: EPOCHS,
+  params: { checkpoint_every_s: 1, lr: LR },
+});
 
 /** At the deployment's own address, wherever it runs. */
 async function ask(deploymentId: string, question: string): Promise<string> {
@@ -90,35 +100,39 @@ test("generate, audit and distill: a dataset from a teacher", async () => {
   expect(bill.metrics.tokens_generated).toBeGreaterThanOrEqual(ROWS);
 });
 
-test("train: the lost attempt's steps are not done again by the next worker", async () => {
-  const { job_id } = await forge.user.submit("train", {
-    dataset_id: made.sft,
-    model: "builtin:tiny",
-    epochs: EPOCHS,
-    params: { checkpoint_every_s: 1, lr: LR },
-  });
-  const kept = await waitFor(
-    "a checkpoint that is kept",
-    async () => {
-      const agentLog = readFileSync(forge.stack.logFile("agent-box"), "utf8");
-      const isKept = /checkpoint \S+ is kept/.test(agentLog);
-      const found = /^checkpoint after step (\d+)$/m.exec(await logOf(forge.user, job_id));
-      return isKept && found ? Number(found[1]) : undefined;
-    },
-    { timeoutMs: 60_000 },
-  );
-  await forge.stack.agents.get("box")?.kill();
-  await forge.stack.startAgent("second");
-  const job = await untilEnded(forge.user, job_id, 240_000);
-  expect(job).toMatchObject({ status: "completed", attempts: 2 });
-  const log = await logOf(forge.user, job_id);
-  const stepsIn = (text: string): number[] =>
-    [...text.matchAll(/^step (\d+) of/gm)].map(([, step]) => Number(step));
-  const resumed = Number(/^resuming after step (\d+) of \d+$/m.exec(log)?.[1]);
-  expect(resumed).toBeGreaterThanOrEqual(kept);
-  expect(Math.min(...stepsIn(log))).toBeGreaterThan(resumed);
-  made.trained = String(job.result?.checkpoint_id);
-}, 300_000);
+test("train: a checkpoint from that dataset", async () => {
+  const { result } = await runJob(forge.user, "train", training());
+  made.trained = String(result.checkpoint_id);
+}, 120_000);
+
+slowTest(
+  "train: the lost attempt's steps are not done again by the next worker",
+  async () => {
+    const { job_id } = await forge.user.submit("train", training());
+    const kept = await waitFor(
+      "a checkpoint that is kept",
+      async () => {
+        const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
+        const isKept = /checkpoint \S+ is kept/.test(agentLog);
+        const found = /^checkpoint after step (\d+)$/m.exec(await logOf(forge.user, job_id));
+        return isKept && found ? Number(found[1]) : undefined;
+      },
+      { timeoutMs: 60_000 },
+    );
+    await forge.stack.agents.get(agent)?.kill();
+    agent = "second";
+    await forge.stack.startAgent(agent);
+    const job = await untilEnded(forge.user, job_id, 240_000);
+    expect(job).toMatchObject({ status: "completed", attempts: 2 });
+    const log = await logOf(forge.user, job_id);
+    const stepsIn = (text: string): number[] =>
+      [...text.matchAll(/^step (\d+) of/gm)].map(([, step]) => Number(step));
+    const resumed = Number(/^resuming after step (\d+) of \d+$/m.exec(log)?.[1]);
+    expect(resumed).toBeGreaterThanOrEqual(kept);
+    expect(Math.min(...stepsIn(log))).toBeGreaterThan(resumed);
+  },
+  300_000,
+);
 
 test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact answers`, async () => {
   const untrained = await runJob(forge.user, "train", {
@@ -142,7 +156,7 @@ test(`evaluate: training of under ${MAX_TRAINING_S} s wins ${MARGIN} in exact an
   expect(times.training_cpu_seconds).toBeLessThan(MAX_TRAINING_S);
 }, 120_000);
 
-test("deploy: it answers, is a teacher, is restored by a restarted agent, and stopped by command", async () => {
+test("deploy: it answers, and is a teacher", async () => {
   const { result } = await runJob(forge.user, "deploy", { checkpoint_id: made.trained });
   const id = String(result.deployment_id);
   expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
@@ -155,23 +169,31 @@ test("deploy: it answers, is a teacher, is restored by a restarted agent, and st
   const audit = await runJob(forge.user, "audit", { dataset_uri: answered.result.dataset_uri });
   const { correctness_mean } = audit.result.quality as { correctness_mean: number };
   expect(correctness_mean).toBeGreaterThan(MARGIN);
-
-  await forge.stack.agents.get("second")?.kill();
-  await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
-  const stray = leaveStray(String(result.deployment_id));
-  await forge.stack.startAgent("second");
-  await waitFor("the restored model", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
-  await waitFor("the stray to be stopped", () => !existsSync(stray), { timeoutMs: 60_000 });
-  expect(await ask(id, "What is 21 + 14?")).toMatch(/35/);
   made.deployment = id;
-}, 180_000);
+}, 120_000);
+
+slowTest(
+  "a deployment is restored by a restarted agent, which stops what is not its own",
+  async () => {
+    const { deployment: id = "" } = made;
+    await forge.stack.agents.get(agent)?.kill();
+    await expect(ask(id, "What is 1 + 1?")).rejects.toThrow();
+    const stray = leaveStray(id);
+    await forge.stack.startAgent(agent);
+    await waitFor("the restored model", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
+    await waitFor("the stray to be stopped", () => !existsSync(stray), { timeoutMs: 60_000 });
+    expect(await ask(id, "What is 21 + 14?")).toMatch(/35/);
+  },
+  120_000,
+);
 
 slowTest(
   "a deployment whose agent is killed for good is served by another, until it is stopped",
   async () => {
     const { deployment: id = "" } = made;
-    await forge.stack.agents.get("second")?.kill();
-    await forge.stack.startAgent("third");
+    await forge.stack.agents.get(agent)?.kill();
+    agent = "third";
+    await forge.stack.startAgent(agent);
     await waitFor("it to answer again", () => ask(id, "What is 1 + 2?"), { timeoutMs: 60_000 });
     expect(await ask(id, "What is 17 + 25?")).toMatch(/42/);
     expect(serving(await read(forge.user, id))).toEqual(["third"]);
@@ -184,7 +206,7 @@ slowTest(
 /** As if the agent had deployed one more, for an attempt that was lost to another worker; its folder. */
 function leaveStray(deploymentId: string): string {
   const agents = join(forge.stack.storeDir, "..", "agents");
-  const folder = join(agents, "second", "slot-0", "deployments");
+  const folder = join(agents, agent, "slot-0", "deployments");
   const stray = join(folder, "dep_stray");
   cpSync(join(folder, deploymentId), stray, { recursive: true });
   const spec = JSON.parse(readFileSync(join(stray, "deployment.json"), "utf8")) as { port: number };
@@ -250,7 +272,6 @@ test("what came of it all is one graph of provable artifacts, down to a flipped 
       const { bytes } = await download(forge.user, `/api/artifacts/${id}/files/${file.path}`);
       expect([file.path, sha256(bytes)]).toEqual([file.path, file.sha256]);
     }
-    expect(forgeCommand(python, "artifacts", "verify", id)).toMatchObject({ code: 0 });
   }
   const model = join(forge.stack.storeDir, "artifacts", "checkpoints", trained, "model.pt");
   const bytes = readFileSync(model);

@@ -15,6 +15,7 @@ import { pythonEnvironment } from "../../dev/stack/python";
 import { saySilently } from "../../dev/stack/say";
 import { type Forge, startForge } from "../support/forge";
 import { Crew } from "../support/pipelines";
+import { slowTest } from "../support/slow";
 
 /** The command `forge` against a real stack: in a terminal, and as its pages have it. */
 let forge: Forge;
@@ -88,18 +89,22 @@ describe("with workers that do whatever comes", () => {
     crew = await new Crew(forge).start(2);
   });
 
-  test("the lines of docs/cli.md run as they stand", async () => {
-    const blocks = shellBlocks("docs/cli.md");
-    expect(blocks.length).toBeGreaterThan(6);
-    writeFileSync(join(folder, "page.sh"), blocks.join("\n"));
-    const printed = await run("bash", ["-euo", "pipefail", "page.sh"], {
-      PATH: `${join(folder, "bin")}:${process.env.PATH}`,
-      PYTHONPATH: sources,
-    });
-    expect(printed).toContain("ok       key: of ");
-    expect(JSON.parse(readFileSync(join(folder, "job.json"), "utf8"))).toMatchObject({
-      job_type: "audit",
-      status: "completed",
-    });
-  }, 300_000);
+  slowTest(
+    "the lines of docs/cli.md run as they stand",
+    async () => {
+      const blocks = shellBlocks("docs/cli.md");
+      expect(blocks.length).toBeGreaterThan(6);
+      writeFileSync(join(folder, "page.sh"), blocks.join("\n"));
+      const printed = await run("bash", ["-euo", "pipefail", "page.sh"], {
+        PATH: `${join(folder, "bin")}:${process.env.PATH}`,
+        PYTHONPATH: sources,
+      });
+      expect(printed).toContain("ok       key: of ");
+      expect(JSON.parse(readFileSync(join(folder, "job.json"), "utf8"))).toMatchObject({
+        job_type: "audit",
+        status: "completed",
+      });
+    },
+    300_000,
+  );
 });

@@ -13,6 +13,7 @@ import {
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { startPipeline, untilPipeline } from "../support/pipelines";
+import { slowTest } from "../support/slow";
 
 const AT_ONCE = 100;
 /** By the default card: 0.20 USD a thousand. */
@@ -140,27 +141,31 @@ test("a step that would pass the tenant's cap fails, and is done when there is m
   hand.silence();
 }, 120_000);
 
-test("a deployment counts against the cap at every moment between its submission and its stop", async () => {
-  const { user, hand } = await createSpender("deploying");
-  await setCap(user, 100);
-  const { job_id: jobId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
-  const { committed_usd: expected } = await readBudget(user);
-  expect(expected).toBeGreaterThan(0);
-  const job = await hand.take();
-  await forge.stack.temporalWorker?.kill();
-  await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
-  // Its bill is written, and it is not active yet: as if its process had been killed in between.
-  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
-  expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
-  await forge.stack.startTemporalWorker();
-  const ended = await untilEnded(user, jobId);
-  const { committed_usd: committed, spent_usd: spent } = await readBudget(user);
-  expect(committed + spent).toBeCloseTo(expected, 2);
-  await user.post(`/api/deployments/${ended.result?.deployment_id}/stop`, {});
-  expect((await readBudget(user)).committed_usd).toBe(0);
-  await waitFor("it to be over", async () => {
-    const left = await all(forge.ctx.pool, "select from deployments where status <> 'stopped'");
-    return left.length === 0;
-  });
-  hand.silence();
-}, 120_000);
+slowTest(
+  "a deployment counts against the cap at every moment between its submission and its stop",
+  async () => {
+    const { user, hand } = await createSpender("deploying");
+    await setCap(user, 100);
+    const { job_id: jobId } = await user.submit("deploy", { checkpoint_id: "ckpt" });
+    const { committed_usd: expected } = await readBudget(user);
+    expect(expected).toBeGreaterThan(0);
+    const job = await hand.take();
+    await forge.stack.temporalWorker?.kill();
+    await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
+    // Its bill is written, and it is not active yet: as if its process had been killed in between.
+    await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
+    expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
+    await forge.stack.startTemporalWorker();
+    const ended = await untilEnded(user, jobId);
+    const { committed_usd: committed, spent_usd: spent } = await readBudget(user);
+    expect(committed + spent).toBeCloseTo(expected, 2);
+    await user.post(`/api/deployments/${ended.result?.deployment_id}/stop`, {});
+    expect((await readBudget(user)).committed_usd).toBe(0);
+    await waitFor("it to be over", async () => {
+      const left = await all(forge.ctx.pool, "select from deployments where status <> 'stopped'");
+      return left.length === 0;
+    });
+    hand.silence();
+  },
+  120_000,
+);

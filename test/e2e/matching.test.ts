@@ -15,6 +15,7 @@ import { type MatchedPair, markProvisioning, matchOnce } from "../../infra/datab
 import { all, createPool, execute, maybeOne } from "../../infra/database/pool";
 import { ensureUser } from "../../infra/database/users";
 import { type Database, openDatabase } from "../support/database";
+import { slowTest } from "../support/slow";
 
 /** The scheduler's SQL against its pure model, on random fleets and queues in a real Postgres. */
 let forge: Database;
@@ -298,55 +299,59 @@ test("jobs that wait for a worker being set up say so, however many they are, an
 });
 
 // Last: removing so many rows takes long.
-test("a thousand tenants' queues before idle shared workers: each pass is short, and each worker is another's", async () => {
-  const tenants = Array.from({ length: 1_000 }, (_, n) => `tenant_${n}`);
-  await execute(
-    forge.ctx.pool,
-    "insert into users (user_id, name) select id, id from unnest($1::text[]) id on conflict do nothing",
-    [tenants],
-  );
-  await fill(
-    [],
-    Array.from({ length: 50 }, (_, n) => {
-      return {
-        ...ANY,
-        workerId: `w${n}`,
-        userId: "ann",
-        shared: true,
-        jobTypes: null,
-        tenants: null,
-      };
-    }),
-  );
-  const queue = tenants.flatMap((userId) =>
-    Array.from({ length: 50 }, (_, n) => {
-      return { ...ANY, jobId: `${userId}_${n}`, userId, priority: 0, queuedAt: n };
-    }),
-  );
-  for (let from = 0; from < queue.length; from += 5_000)
-    await submit(queue.slice(from, from + 5_000));
-  await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
-  const pairs: MatchedPair[] = [];
-  let slowestMs = 0;
-  const pool = createPool(
-    { connectionString: forge.databaseUrl, max: 1, timeoutMs: 60_000 },
-    forge.ctx.logger,
-  );
-  try {
-    // The CPU time of the one connection's process: other tests run beside this one.
-    const backend = await maybeOne<{ pid: number }>(pool, "select pg_backend_pid() as pid");
-    const pid = backend?.pid ?? 0;
-    for (;;) {
-      const spent = cpuSeconds(pid);
-      const { pairs: more } = await matchOnce(pool, []);
-      slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
-      if (more.length === 0) break;
-      pairs.push(...more);
+slowTest(
+  "a thousand tenants' queues before idle shared workers: each pass is short, and each worker is another's",
+  async () => {
+    const tenants = Array.from({ length: 1_000 }, (_, n) => `tenant_${n}`);
+    await execute(
+      forge.ctx.pool,
+      "insert into users (user_id, name) select id, id from unnest($1::text[]) id on conflict do nothing",
+      [tenants],
+    );
+    await fill(
+      [],
+      Array.from({ length: 50 }, (_, n) => {
+        return {
+          ...ANY,
+          workerId: `w${n}`,
+          userId: "ann",
+          shared: true,
+          jobTypes: null,
+          tenants: null,
+        };
+      }),
+    );
+    const queue = tenants.flatMap((userId) =>
+      Array.from({ length: 50 }, (_, n) => {
+        return { ...ANY, jobId: `${userId}_${n}`, userId, priority: 0, queuedAt: n };
+      }),
+    );
+    for (let from = 0; from < queue.length; from += 5_000)
+      await submit(queue.slice(from, from + 5_000));
+    await execute(forge.ctx.pool, "analyze attempts, jobs, workers");
+    const pairs: MatchedPair[] = [];
+    let slowestMs = 0;
+    const pool = createPool(
+      { connectionString: forge.databaseUrl, max: 1, timeoutMs: 60_000 },
+      forge.ctx.logger,
+    );
+    try {
+      // The CPU time of the one connection's process: other tests run beside this one.
+      const backend = await maybeOne<{ pid: number }>(pool, "select pg_backend_pid() as pid");
+      const pid = backend?.pid ?? 0;
+      for (;;) {
+        const spent = cpuSeconds(pid);
+        const { pairs: more } = await matchOnce(pool, []);
+        slowestMs = Math.max(slowestMs, (cpuSeconds(pid) - spent) * 1000);
+        if (more.length === 0) break;
+        pairs.push(...more);
+      }
+    } finally {
+      await pool.end();
     }
-  } finally {
-    await pool.end();
-  }
-  expect(pairs).toHaveLength(50);
-  expect(new Set(pairs.map((pair) => pair.job_id.split("_")[1])).size).toBe(50);
-  expect(slowestMs).toBeLessThan(1_000);
-}, 120_000);
+    expect(pairs).toHaveLength(50);
+    expect(new Set(pairs.map((pair) => pair.job_id.split("_")[1])).size).toBe(50);
+    expect(slowestMs).toBeLessThan(1_000);
+  },
+  120_000,
+);

@@ -4,6 +4,7 @@ import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { rawPoll } from "../support/raw-poll";
+import { slowTest } from "../support/slow";
 import { createTenant, type Tenant } from "../support/tenants";
 import { TestWorker } from "../support/test-worker";
 
@@ -129,7 +130,7 @@ describe("next_job", () => {
     expect((await untilEnded(forge.user, job_id)).attempts).toBe(1);
   });
 
-  test("goes on for everybody while workers register again and again", async () => {
+  slowTest("goes on for everybody while workers register again and again", async () => {
     const workers = await Promise.all(
       Array.from({ length: 8 }, (_, n) => forge.worker(`w-flapping-${n}`)),
     );

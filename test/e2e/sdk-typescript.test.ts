@@ -7,6 +7,7 @@ import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { Crew, usualWork } from "../support/pipelines";
+import { slowTest } from "../support/slow";
 import { TestWorker } from "../support/test-worker";
 
 /** The SDK for TypeScript, packed and installed, against a real stack whose workers do what comes. */
@@ -97,18 +98,22 @@ test("in Node: jobs, events, logs, files, pipelines, bills", async () => {
   expect(printed).toBe("all right\n");
 }, 120_000);
 
-test("waiting and reading a log go on when the server was killed and is back", async () => {
-  const restart = async (): Promise<void> => {
-    await waitFor("a line to be read", () => existsSync(join(folder, "has-read")));
-    await forge.stack.server?.kill();
-    await forge.stack.startServer();
-  };
-  const [printed] = await Promise.all([
-    run(place("stack-restart.mjs")),
-    writeLog("sees-restart", restart),
-  ]);
-  expect(printed).toBe("all right\n");
-}, 120_000);
+slowTest(
+  "waiting and reading a log go on when the server was killed and is back",
+  async () => {
+    const restart = async (): Promise<void> => {
+      await waitFor("a line to be read", () => existsSync(join(folder, "has-read")));
+      await forge.stack.server?.kill();
+      await forge.stack.startServer();
+    };
+    const [printed] = await Promise.all([
+      run(place("stack-restart.mjs")),
+      writeLog("sees-restart", restart),
+    ]);
+    expect(printed).toBe("all right\n");
+  },
+  120_000,
+);
 
 test("as in a browser: what the package is under that condition", async () => {
   const script = place("stack-browser.mjs");

@@ -9,7 +9,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { BYO_DATA, Crew, startPipeline, stepOf, untilPipeline } from "../support/pipelines";
 import { previousRelease, releaseBeforeChanges } from "../support/previous-release";
-import { slowDescribe } from "../support/slow";
+import { slowDescribe, slowTest } from "../support/slow";
 
 let forge: Forge;
 let crew: Crew;
@@ -47,29 +47,33 @@ async function patchesOf(id: string): Promise<string[]> {
   });
 }
 
-test("a pipeline that began on the previous workflow code ends on today's", async () => {
-  const previous = await previousRelease();
-  const today = forge.stack.release;
-  try {
-    await replaceServer(previous.dist);
-    const old = await startPipeline(forge.user, PIPELINE);
-    const before = await untilPipeline(forge.user, old, ["waiting_approval"]);
-    expect(stepOf(before, "distill").status).toBe("completed");
+slowTest(
+  "a pipeline that began on the previous workflow code ends on today's",
+  async () => {
+    const previous = await previousRelease();
+    const today = forge.stack.release;
+    try {
+      await replaceServer(previous.dist);
+      const old = await startPipeline(forge.user, PIPELINE);
+      const before = await untilPipeline(forge.user, old, ["waiting_approval"]);
+      expect(stepOf(before, "distill").status).toBe("completed");
 
-    await replaceServer(today);
-    await forge.user.post(`/api/pipelines/${old}/approve`, {});
-    const done = await untilPipeline(forge.user, old);
-    expect(done).toMatchObject({ status: "completed", run: 1 });
-    // It was not begun anew: it never learned what today's begin with.
-    expect(await patchesOf(old)).not.toContain("plan-brings-orders");
+      await replaceServer(today);
+      await forge.user.post(`/api/pipelines/${old}/approve`, {});
+      const done = await untilPipeline(forge.user, old);
+      expect(done).toMatchObject({ status: "completed", run: 1 });
+      // It was not begun anew: it never learned what today's begin with.
+      expect(await patchesOf(old)).not.toContain("plan-brings-orders");
 
-    const fresh = await startPipeline(forge.user, { ...PIPELINE, approvals: [] });
-    expect((await untilPipeline(forge.user, fresh)).status).toBe("completed");
-    expect(await patchesOf(fresh)).toContain("plan-brings-orders");
-  } finally {
-    previous.remove();
-  }
-}, 120_000);
+      const fresh = await startPipeline(forge.user, { ...PIPELINE, approvals: [] });
+      expect((await untilPipeline(forge.user, fresh)).status).toBe("completed");
+      expect(await patchesOf(fresh)).toContain("plan-brings-orders");
+    } finally {
+      previous.remove();
+    }
+  },
+  120_000,
+);
 
 /** Both with real servers of the release before in `npm run test:slow`; histories are replayed in every run. */
 slowDescribe("a change of the workflows' course comes in two releases, so that", () => {

@@ -8,6 +8,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { artifactOf } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
+import { slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 /** A bucket that is away when it is needed, and a server that dies between its writes. */
@@ -97,24 +98,28 @@ const ROWS = '{"a":1}\n{"a":2}\n';
     await oneManifest(job_id);
   }, 90_000);
 
-  test("and a server that is killed twice meanwhile", async () => {
-    const { job_id } = await forge.user.submit("audit", AUDIT);
-    const job = await worker.take();
-    await worker.upload(job, "scored.jsonl", ROWS);
-    await s3.process.stop();
-    await worker.complete(job, { artifacts_uri: null });
-    await untilPutOff(forge, job_id);
-    await forge.stack.server?.kill();
-    await forge.stack.startServer();
-    await waitFor("it to try and fail again", async () => {
-      const { pendingActivities } = await describeJob(job_id);
-      return pendingActivities.some(({ attempt }) => (attempt ?? 0) > 1);
-    });
-    await forge.stack.server?.kill();
-    await s3.start();
-    await forge.stack.startServer();
-    await oneManifest(job_id);
-  }, 120_000);
+  slowTest(
+    "and a server that is killed twice meanwhile",
+    async () => {
+      const { job_id } = await forge.user.submit("audit", AUDIT);
+      const job = await worker.take();
+      await worker.upload(job, "scored.jsonl", ROWS);
+      await s3.process.stop();
+      await worker.complete(job, { artifacts_uri: null });
+      await untilPutOff(forge, job_id);
+      await forge.stack.server?.kill();
+      await forge.stack.startServer();
+      await waitFor("it to try and fail again", async () => {
+        const { pendingActivities } = await describeJob(job_id);
+        return pendingActivities.some(({ attempt }) => (attempt ?? 0) > 1);
+      });
+      await forge.stack.server?.kill();
+      await s3.start();
+      await forge.stack.startServer();
+      await oneManifest(job_id);
+    },
+    120_000,
+  );
 
   test("when an artifact is deleted: its bytes go when it is back", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);

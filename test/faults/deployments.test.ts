@@ -156,26 +156,33 @@ function asActivity<T>(activityType: string, work: () => Promise<T>): Promise<T>
   return asyncLocalStorage.run(context, work);
 }
 
-test("its worker dies while Temporal is away: it is placed again when that is back", async () => {
-  const first = await workerOf("b1");
-  const one = await deploy(forge.user);
-  await workerOf("b2");
-  await forge.own("temporal").stop();
-  await first.die();
-  await until(forge.user, one.deployment_id, "lost", ({ replicas }) => replicas.length === 0);
-  const asked = await forge.user.call("GET", `${one.url}/models`);
-  expect(asked).toMatchObject({ status: 503, body: { error: { code: "deployment_unavailable" } } });
-  await forge.stack.startTemporal();
-  await until(
-    forge.user,
-    one.deployment_id,
-    "on b2",
-    (now) => serving(now).join() === "b2",
-    60_000,
-  );
-  await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
-  await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped");
-}, 120_000);
+slowTest(
+  "its worker dies while Temporal is away: it is placed again when that is back",
+  async () => {
+    const first = await workerOf("b1");
+    const one = await deploy(forge.user);
+    await workerOf("b2");
+    await forge.own("temporal").stop();
+    await first.die();
+    await until(forge.user, one.deployment_id, "lost", ({ replicas }) => replicas.length === 0);
+    const asked = await forge.user.call("GET", `${one.url}/models`);
+    expect(asked).toMatchObject({
+      status: 503,
+      body: { error: { code: "deployment_unavailable" } },
+    });
+    await forge.stack.startTemporal();
+    await until(
+      forge.user,
+      one.deployment_id,
+      "on b2",
+      (now) => serving(now).join() === "b2",
+      60_000,
+    );
+    await forge.user.post(`/api/deployments/${one.deployment_id}/stop`, {});
+    await until(forge.user, one.deployment_id, "stopped", (now) => now.status === "stopped");
+  },
+  120_000,
+);
 
 slowTest(
   "the server is killed right after a stop, and while a placement is made",

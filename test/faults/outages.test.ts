@@ -7,7 +7,7 @@ import { all, execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import { slowTest } from "../support/slow";
+import { oneFormOf, slowTest } from "../support/slow";
 import type { TestWorker } from "../support/test-worker";
 
 const SILENCE_MS = 6_000;
@@ -96,18 +96,22 @@ async function answerToLargeStart(): Promise<string> {
   }
 }
 
-describe.each([
-  [
-    "gone",
-    async () => await forge.own("temporal").kill(),
-    async () => await forge.stack.startTemporal(),
-  ],
+type Outage = [how: string, away: () => Promise<void>, back: () => Promise<void>];
+
+const TEMPORAL_OUTAGES: Outage[] = [
   [
     "frozen",
     async () => forge.own("temporal").signal("SIGSTOP"),
     async () => forge.own("temporal").signal("SIGCONT"),
   ],
-])("with Temporal %s", (_how, away, back) => {
+  [
+    "gone",
+    async () => await forge.own("temporal").kill(),
+    async () => await forge.stack.startTemporal(),
+  ],
+];
+
+describe.each(oneFormOf(TEMPORAL_OUTAGES))("with Temporal %s", (_how, away, back) => {
   test("jobs are accepted, handed out and reported; they complete when it is back", async () => {
     await away();
     const started = performance.now();
@@ -143,14 +147,16 @@ describe.each([
   }, 120_000);
 });
 
-describe.each([
+const POSTGRES_OUTAGES: Outage[] = [
   [
     "gone",
     async () => await forge.own("postgres").kill(),
     async () => await forge.stack.startPostgres(),
   ],
   ["frozen", async () => freezePostgres("SIGSTOP"), async () => freezePostgres("SIGCONT")],
-])("with Postgres %s", (_how, away, back) => {
+];
+
+describe.each(oneFormOf(POSTGRES_OUTAGES))("with Postgres %s", (_how, away, back) => {
   test("every answer is a quick 503, and work goes on when it is back", async () => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const handed = await worker.take();

@@ -149,29 +149,33 @@ test("a cancel whose server dies in the middle is done by the workflow", async (
   worker.silence();
 }, 60_000);
 
-test("killed right after it wrote how a run ended, the workflow leaves the next run alone", async () => {
-  const worker = await forge.worker("unlucky");
-  worker.beat();
-  const body = { steps: [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }] };
-  for (let round = 1; round <= ROUNDS; round++) {
-    const id = await startPipeline(forge.user, body);
-    await worker.fail(await worker.take());
-    await waitFor(
-      "the last write of the run",
-      async () => {
-        const found = "select from pipelines where pipeline_id = $1 and status = 'failed'";
-        return (await all(forge.ctx.pool, found, [id])).length === 1;
-      },
-      { everyMs: 1 },
-    );
-    await forge.stack.temporalWorker?.kill();
-    await forge.user.post(`/api/pipelines/${id}/resume`, {});
-    await forge.stack.startTemporalWorker();
-    await worker.complete(await worker.take());
-    expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
-  }
-  worker.silence();
-}, 120_000);
+slowTest(
+  "killed right after it wrote how a run ended, the workflow leaves the next run alone",
+  async () => {
+    const worker = await forge.worker("unlucky");
+    worker.beat();
+    const body = { steps: [{ name: "a", job_type: "audit", payload: { dataset_uri: URI } }] };
+    for (let round = 1; round <= ROUNDS; round++) {
+      const id = await startPipeline(forge.user, body);
+      await worker.fail(await worker.take());
+      await waitFor(
+        "the last write of the run",
+        async () => {
+          const found = "select from pipelines where pipeline_id = $1 and status = 'failed'";
+          return (await all(forge.ctx.pool, found, [id])).length === 1;
+        },
+        { everyMs: 1 },
+      );
+      await forge.stack.temporalWorker?.kill();
+      await forge.user.post(`/api/pipelines/${id}/resume`, {});
+      await forge.stack.startTemporalWorker();
+      await worker.complete(await worker.take());
+      expect(await untilPipeline(forge.user, id)).toMatchObject({ status: "completed", run: 2 });
+    }
+    worker.silence();
+  },
+  120_000,
+);
 
 test("resumed before Temporal knows that it was cancelled, a pipeline that waited for a word goes on", async () => {
   const worker = await forge.worker("hopeful");

@@ -11,6 +11,7 @@ import { close, listen } from "../support/local-server";
 import { kept, type Outcome, type Step } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
+import { oneFormOf } from "../support/slow";
 import type { HandedJob, TestWorker } from "../support/test-worker";
 
 /** Every client through a real TCP proxy that cuts, withholds and slows: right results, once, and an end. */
@@ -96,7 +97,7 @@ test.each(CLIENTS)("%s: a key whose text got lost is told of, and made once", as
   expect((await belongings(tenant)).api_keys).toBe(3);
 });
 
-test.each(DIFFERENT_CLIENTS)(
+test.each(oneFormOf(DIFFERENT_CLIENTS))(
   "%s: a storm of refusals for asking too often",
   async (client) => {
     const tenant = await fleet.newTenant();

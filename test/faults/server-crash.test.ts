@@ -220,7 +220,7 @@ slowTest(
   90_000,
 );
 
-test("between manifest and completed", async () => {
+slowTest("between manifest and completed", async () => {
   const jobId = await acceptedButUntold();
   await holding(
     forge,

@@ -3,7 +3,7 @@ import { checkInvariants } from "../../dev/invariants";
 import type { ManagedProcess } from "../../dev/stack/process";
 import type { Stack } from "../../dev/stack/stack";
 import { waitFor } from "../../dev/stack/wait";
-import { FEWER_COLLECTIONS } from "../../dev/test/node-options";
+import { SHORT_LIVED } from "../../dev/test/node-options";
 import { loadConfig } from "../../infra/config";
 import { type Context, closeContext, createContext } from "../../infra/context";
 import { all, execute } from "../../infra/database/pool";
@@ -87,7 +87,7 @@ export async function startForge(
       own: isSplit ? [...own, "server"] : own,
       split: isSplit,
       env: { ...DEFAULTS, ...given },
-      nodeOptions: [FEWER_COLLECTIONS],
+      nodeOptions: SHORT_LIVED,
     },
     async (started) => {
       await started.start();
