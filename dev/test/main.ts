@@ -10,7 +10,7 @@ import { judgeBudget, keepTimes, report } from "./report";
 import { endRunning, runHere } from "./run";
 import { RunFolder } from "./run-folder";
 import { TestServers } from "./servers";
-import { IN_JEST, SLOW } from "./suites";
+import { IN_JEST, MEASURED, SLOW } from "./suites";
 import { failedTally, type Tally } from "./tally";
 import { readTimes } from "./times";
 
@@ -93,7 +93,9 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
   const both = [inJest.length > 0 ? runInJest(inJest) : [], runOthers(chosen)];
   const tallies = (await Promise.all(both)).flat();
   if (chosen.includes("slow")) {
-    tallies.push(...(await runJest({ suites: { slow: SLOW }, lanes: 2, env: { TEST_SLOW: "1" } })));
+    const env = { TEST_SLOW: "1" };
+    tallies.push(...(await runJest({ suites: { slow: SLOW }, except: MEASURED, lanes: 2, env })));
+    tallies.push(...(await runJest({ suites: { "slow, alone": MEASURED }, lanes: 1, env })));
   }
   if (chosen.includes("bench")) {
     const command = ["dist/dev/bench/bench.js", "--short"];

@@ -47,3 +47,6 @@ export const SLOW = [
   "core/matching",
   "infra/tables/hostile-files",
 ];
+
+/** Of those in test/slow, what compares times: nothing else runs meanwhile. */
+export const MEASURED = ["test/slow/hostile-tenant", "test/slow/large-dashboard"];
