@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { uptime } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import {
   accountedLook,
@@ -34,6 +35,10 @@ import type { Logger } from "./logger";
 const MAX_TRANSACTION_MS = 5_000;
 /** Longest between two statements of who records a step. */
 const FROZEN_MS = 2_000;
+/** Longest for one of these: some hundred thousand jobs may be queued, and a lock may be held up by a frozen process. */
+const RECORDING_MS = 300_000;
+/** For so long a transaction waits for a look at the clock before it tries again. */
+const LOOK_MS = 1_500;
 /** A process that has not looked for so long has ended. */
 const ENDED_MS = 86_400_000;
 
@@ -125,7 +130,9 @@ export class ClockWatch {
         );
       } catch (error) {
         if (!(error instanceof ClockSet) || isLast) throw error;
-        await this.look();
+        // While a step can't be recorded, or that takes long, bills are written all the same.
+        const late = sleep(LOOK_MS, undefined, { ref: false });
+        await Promise.race([this.look().catch(() => undefined), late]);
       }
     }
   }
@@ -199,7 +206,8 @@ export class ClockWatch {
     };
     // All others wait for the lock: one who froze while holding it is ended.
     const begin = `set local idle_in_transaction_session_timeout = ${FROZEN_MS}`;
-    const { seen, byMs, attempts } = await transaction(this.pool, work, { begin });
+    const options = { begin, timeoutMs: RECORDING_MS };
+    const { seen, byMs, attempts } = await transaction(this.pool, work, options);
     if (byMs !== 0) {
       this.logger.warn({ by_s: byMs / 1000, attempts }, "the database's clock was set");
     }

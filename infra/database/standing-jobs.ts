@@ -23,6 +23,13 @@ export async function findComparedJob(
   );
 }
 
+/**
+ * SQL: whether a job has not moved for a while; or that seems to have moved after now, because the clock was set back since:
+ * that is compared early, which does no harm.
+ */
+const stands = (forS: string): string =>
+  `j.moved_at not between now() - make_interval(secs => ${forS}) and now()`;
+
 /** An unfinished job that owes Temporal nothing, and has not moved for a while. */
 export interface StandingJob {
   job_id: string;
@@ -43,7 +50,7 @@ export async function listStandingJobs(
                      order by attempt desc limit 1) as latest_ended
      from jobs j
      where status not in ('completed', 'failed') and job_id > $2
-       and moved_at < now() - make_interval(secs => $1)
+       and ${stands("$1")}
        and not exists (select from outbox o where o.job_id = j.job_id)
      order by job_id limit $3`,
     [forS, afterId, limit],
@@ -60,7 +67,7 @@ export async function listNotStanding(
     db,
     `select given.job_id from unnest($1::text[]) given (job_id) left join jobs j using (job_id)
      where j.job_id is null
-        or j.status in ('completed', 'failed') and j.moved_at < now() - make_interval(secs => $2)
+        or j.status in ('completed', 'failed') and ${stands("$2")}
            and not exists (select from outbox o where o.job_id = given.job_id)`,
     [jobIds, forS],
   );

@@ -7,6 +7,8 @@ const MAX_TRIES = 5;
 export interface TransactionOptions {
   /** Sent together with BEGIN, in the same round trip. */
   begin?: string;
+  /** For each statement. Default: the pool's. */
+  timeoutMs?: number;
 }
 
 /** @param begun the results of BEGIN and of what was sent with it. */
@@ -37,8 +39,8 @@ async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOpti
   client.on("error", onError);
   try {
     // Of several statements pg gives a list of results.
-    const begun = [await client.query(options.begin ? `begin; ${options.begin}` : "begin")].flat();
-    const result = await work(client, begun);
+    const begun = [await client.query(beginning(options))].flat();
+    const result = await work(withTimeout(client, options.timeoutMs), begun);
     await client.query("commit");
     return result;
   } catch (error) {
@@ -51,4 +53,25 @@ async function runOnce<T>(pool: pg.Pool, work: Work<T>, options: TransactionOpti
     client.off("error", onError);
     client.release(broken);
   }
+}
+
+const beginning = ({ begin, timeoutMs }: TransactionOptions): string =>
+  ["begin", begin, timeoutMs && `set local statement_timeout = ${timeoutMs}`]
+    .filter(Boolean)
+    .join("; ");
+
+/** pg takes it, which its types don't say. */
+interface TimedQuery extends pg.QueryConfig {
+  query_timeout: number;
+}
+
+/** Postgres has been told with BEGIN; pg itself has a time-out, too. */
+function withTimeout(client: pg.PoolClient, timeoutMs: number | undefined): Queryable {
+  if (timeoutMs === undefined) return client;
+  return {
+    async query<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<R>> {
+      const timed: TimedQuery = { ...query, query_timeout: timeoutMs };
+      return await client.query<R>(timed);
+    },
+  };
 }

@@ -5,7 +5,8 @@ import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import type { Context } from "../../infra/context";
 import { createKey } from "../../infra/database/keys";
-import { all, maybeOne, type Queryable } from "../../infra/database/pool";
+import { all, execute, maybeOne, type Queryable } from "../../infra/database/pool";
+import { recordStep } from "../../infra/database/record-step";
 import { strikeWorker } from "../../infra/database/strikes";
 import { transaction } from "../../infra/database/transaction";
 import { ensureUser } from "../../infra/database/users";
@@ -111,4 +112,27 @@ test("a strike reads nothing of its worker's past", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
+});
+
+test("a step back of the clock that is recorded writes no job that is over", async () => {
+  const { pool } = forge.ctx;
+  await execute(
+    pool,
+    `insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, priority,
+                       timeout_s, max_attempts, req_gpu_count, req_gpu_tokens, req_memory_gb, rate_card,
+                       request_id, status, attempts, completed_at, result)
+     select 'over_' || n, 'ann', 'k', 'audit', '{}', '{}', '{}', '{}', 0, 60, 3, 0, '{}', 0, '{}', 'r',
+            'completed', 1, now(), '{}'
+     from generate_series(1, 1_000) n`,
+  );
+  // As they are after a step back.
+  await execute(
+    pool,
+    "update jobs set moved_at = now() + interval '1 hour' where status = 'completed'",
+  );
+  const written =
+    "select xmin::text as by, count(*)::int as jobs from jobs where status = 'completed' group by 1";
+  const before = await all(pool, written);
+  await transaction(pool, (db) => recordStep(db, -86_400, 1), { timeoutMs: 60_000 });
+  expect(await all(pool, written)).toEqual(before);
 });

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { execute, maybeOne } from "../../infra/database/pool";
+import { maybeOne } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { holding, untilSomebodyWaits } from "../support/locks";
@@ -100,9 +100,6 @@ test.each<[Kind, number]>([
   "an attempt whose %s was in flight while the clock was set by %i s has its time, and is billed for it",
   async (kind, byS) => {
     const { jobId, begin } = await IN_FLIGHT[kind](`${kind}${byS}`);
-    // Long ago, so that recording a step back does not wait for the job's lock, too.
-    const ago = "update jobs set moved_at = moved_at - interval '2 days' where job_id = $1";
-    await execute(forge.ctx.pool, ago, [jobId]);
     const lock = "select from jobs where job_id = $1 for no key update";
     const { worker, taking } = await holding(forge, lock, [jobId], async () => {
       const worker = await begin();

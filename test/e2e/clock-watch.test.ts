@@ -1,0 +1,41 @@
+import { uptime } from "node:os";
+import { Unavailable } from "../../core/errors";
+import { ClockWatch } from "../../infra/clock-watch";
+import { all, execute } from "../../infra/database/pool";
+import { transaction } from "../../infra/database/transaction";
+import { type Database, openDatabase } from "../support/database";
+
+let forge: Database;
+
+beforeAll(async () => {
+  forge = await openDatabase();
+});
+
+afterAll(async () => {
+  await forge?.stop();
+});
+
+const HOUR_MS = 3_600_000;
+
+test("while a step can't be recorded bills are written all the same, and who must know the clock is told soon", async () => {
+  const { pool, logger } = forge.ctx;
+  let aheadMs = 0;
+  const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs);
+  await watch.look();
+  // To this process it seems that the database's clock is set back.
+  aheadMs = HOUR_MS;
+  await transaction(pool, async (db) => {
+    await execute(db, "lock table clock_steps in share mode");
+    const began = performance.now();
+    expect(await watch.transaction(async () => "written")).toBe("written");
+    const needy = watch.transaction(async () => "written", { requireKnownClock: true });
+    await expect(needy).rejects.toThrow(Unavailable);
+    expect(performance.now() - began).toBeLessThan(20_000);
+  });
+  await watch.look();
+  const [step] = await all<{ by_s: number }>(pool, "select by_s from clock_steps");
+  expect(Number(step?.by_s)).toBeCloseTo(-HOUR_MS / 1_000, 0);
+  expect(await watch.transaction(async () => "written", { requireKnownClock: true })).toBe(
+    "written",
+  );
+}, 60_000);
