@@ -18,6 +18,7 @@ import { Pulse } from "./pulse";
 import { Reconciler } from "./reconciler";
 import { registerRoute } from "./register";
 import { Relay } from "./relay";
+import { Retention } from "./retention";
 import { Scheduler } from "./scheduler";
 import { Sweeper } from "./sweeper";
 import { Waiters } from "./waiters";
@@ -25,7 +26,7 @@ import { WorkerSamples } from "./worker-samples";
 
 export interface AgentBridge {
   routes: Route[];
-  /** What runs in every process: scheduler, relay, reconciler, sweeper, export. */
+  /** What runs in every process: scheduler, relay, reconciler, sweeper, retention, export. */
   parts: Part[];
   /** What runs where workers are served: a process that nobody can reach must not judge who is silent. */
   watch: Part[];
@@ -55,6 +56,7 @@ export function createAgentBridge(ctx: Context): AgentBridge {
       new PipelineStarter(ctx),
       new DeploymentStarter(ctx),
       new Sweeper(ctx),
+      new Retention(ctx),
       new MonthCloser(ctx),
       new BillingExporter(ctx),
     ],

@@ -2,27 +2,22 @@ import { artifactPrefix, prefixOfKind } from "../core/artifacts";
 import { runPrefix, uploadPrefix } from "../core/attempt-files";
 import type { Context } from "../infra/context";
 import { type Buried, listBuried, noteBytesRemoved } from "../infra/database/artifact-deletion";
-import { dropAbandoned, listAbandoned } from "../infra/database/dataset-uploads";
+import { type Abandoned, dropAbandoned, listAbandoned } from "../infra/database/dataset-uploads";
 import { listJobsToSweep, noteSwept, type SweepableJob } from "../infra/database/leftovers";
 import { Loop } from "../infra/loop";
-import { forEachItem, forEachPage, runEach } from "../infra/run-each";
+import { forEachPage, runEach } from "../infra/run-each";
 import type { Part } from "../infra/service";
-import { applyRetention } from "./retention";
 
 const BATCH = 100;
-/** Rules are in days: they are looked at with each tenth sweep. */
-const SWEEPS_PER_RETENTION = 10;
 
 /**
  * Removes from the store what nothing refers to any more: what attempts that did not win have left, the
  * bytes of deleted artifacts, and uploads that their server did not live to end. What is to go is in
- * Postgres until it is gone, so a store that is away, or a crash, only makes it later. From time to time it
- * deletes what is kept for a time, too (retention.ts).
+ * Postgres until it is gone, so a store that is away, or a crash, only makes it later.
  */
 export class Sweeper implements Part {
   readonly name = "sweeper";
   private readonly loop: Loop;
-  private sweeps = 0;
 
   constructor(private readonly ctx: Context) {
     const { intervalS } = ctx.config.sweep;
@@ -38,9 +33,7 @@ export class Sweeper implements Part {
   }
 
   private async sweep(): Promise<void> {
-    const isRetentionDue = this.sweeps++ % SWEEPS_PER_RETENTION === 0;
     await runEach([
-      ...(isRetentionDue ? [() => applyRetention(this.ctx)] : []),
       () => this.removeDeleted(),
       () => this.removeLeftovers(),
       () => this.removeAbandoned(),
@@ -73,13 +66,17 @@ export class Sweeper implements Part {
 
   private async removeAbandoned(): Promise<void> {
     const { pool, store, clockWatch } = this.ctx;
-    const abandoned = await clockWatch.transaction((db) => listAbandoned(db, BATCH), {
-      requireKnownClock: true,
-    });
-    await forEachItem(abandoned, async ({ storage_id: id, kind }) => {
-      await store.removeAll(prefixOfKind(kind, id));
-      await dropAbandoned(pool, id);
-    });
+    await forEachPage<Abandoned>(
+      BATCH,
+      (after) =>
+        clockWatch.transaction((db) => listAbandoned(db, after, BATCH), {
+          requireKnownClock: true,
+        }),
+      async ({ storage_id: id, kind }) => {
+        await store.removeAll(prefixOfKind(kind, id));
+        await dropAbandoned(pool, id);
+      },
+    );
   }
 }
 

@@ -1,55 +1,48 @@
 /** Items of a list in work at the same time: each request to a bucket is a round trip. */
 const AT_ONCE = 8;
 
-/** Notes failures while others go on, and throws the first in the end. */
-class Failures {
-  private readonly found: unknown[] = [];
-
-  readonly add = (error: unknown): void => {
-    this.found.push(error);
-  };
-
-  throwFirst(): void {
-    if (this.found.length > 0) throw this.found[0];
-  }
-}
-
-/** Runs one after the other. One that fails keeps no other from running; the first failure is thrown in the end. */
+/** Runs one after the other. One that fails keeps no other from running; all failures are thrown in the end. */
 export async function runEach(works: (() => Promise<unknown>)[]): Promise<void> {
-  const failures = new Failures();
-  for (const work of works) await work().catch(failures.add);
-  failures.throwFirst();
-}
-
-/** The same for the items of a list, several at the same time. */
-export async function forEachItem<T>(
-  items: T[],
-  work: (item: T) => Promise<unknown>,
-): Promise<void> {
-  const failures = new Failures();
-  for (let at = 0; at < items.length; at += AT_ONCE) {
-    await Promise.all(items.slice(at, at + AT_ONCE).map((item) => work(item).catch(failures.add)));
-  }
-  failures.throwFirst();
+  const failures: unknown[] = [];
+  for (const work of works) await work().catch((error: unknown) => failures.push(error));
+  throwAll(failures);
 }
 
 /**
- * The same for a list that is read page by page.
+ * Does something with each item of a list that is read page by page, several at the same time. One that fails keeps no
+ * other from being done. A page of which nothing could be done is the last: what all need is away.
  *
- * @param list the page that comes after an item. One with fewer items than `size` is the last.
+ * @param size of a page. One with fewer items is the last.
+ * @param list the page that comes after an item.
  */
 export async function forEachPage<T>(
   size: number,
   list: (after: T | undefined) => Promise<T[]>,
   work: (item: T) => Promise<unknown>,
 ): Promise<void> {
-  const failures = new Failures();
-  let page: T[];
-  let after: T | undefined;
-  do {
-    page = await list(after);
-    await forEachItem(page, work).catch(failures.add);
+  const failures: unknown[] = [];
+  for (let after: T | undefined; ; ) {
+    const page = await list(after);
+    const failed = await failuresOf(page, work);
+    failures.push(...failed);
     after = page.at(-1);
-  } while (page.length === size);
-  failures.throwFirst();
+    if (page.length < size || failed.length === page.length) break;
+  }
+  throwAll(failures);
+}
+
+async function failuresOf<T>(items: T[], work: (item: T) => Promise<unknown>): Promise<unknown[]> {
+  const failures: unknown[] = [];
+  for (let at = 0; at < items.length; at += AT_ONCE) {
+    const done = await Promise.allSettled(items.slice(at, at + AT_ONCE).map(work));
+    failures.push(...done.flatMap((one) => (one.status === "rejected" ? [one.reason] : [])));
+  }
+  return failures;
+}
+
+/** One as it is; of several, how many there are and what the first says. */
+function throwAll(failures: unknown[]): void {
+  const [first, ...more] = failures;
+  if (more.length > 0) throw new AggregateError(failures, `${failures.length} failed: ${first}`);
+  if (failures.length > 0) throw first;
 }

@@ -10,11 +10,13 @@ import { judgeBudget, keepTimes, report } from "./report";
 import { endRunning, runHere } from "./run";
 import { RunFolder } from "./run-folder";
 import { TestServers } from "./servers";
-import { IN_JEST, MEASURED, SLOW } from "./suites";
+import { DOUBLED, IN_JEST, MEASURED, SLOW } from "./suites";
 import { failedTally, type Tally } from "./tally";
 import { readTimes } from "./times";
 
 const ALL = ["lint", ...Object.keys(IN_JEST), "python", "bench"];
+/** Not part of `npm test`. */
+const MORE = ["slow", "doubled"];
 
 /** Test files that run at once. They wait for half of their time, so two cores are busy with four; a fifth gains nothing. */
 const LANES = 4;
@@ -31,8 +33,9 @@ async function main(): Promise<void> {
   process.env.GOGC ??= "300";
   // Some tests read what commands print, which are not asked for colours by it.
   delete process.env.FORCE_COLOR;
-  const unknown = named.find((name) => ![...ALL, "slow"].includes(name));
-  if (unknown) throw new Error(`no suite "${unknown}"; there are ${[...ALL, "slow"].join(", ")}`);
+  const known = [...ALL, ...MORE];
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown) throw new Error(`no suite "${unknown}"; there are ${known.join(", ")}`);
   const chosen = named.length > 0 ? named : ALL;
   await install(chosen);
   const folder = await RunFolder.make();
@@ -49,7 +52,7 @@ async function main(): Promise<void> {
     if (interrupted.aborted) return;
     const seconds = (performance.now() - started) / 1000;
     if (named.length === 0) tallies.push(judgeBudget(seconds, isFirst));
-    if (!chosen.includes("slow")) keepTimes(tallies);
+    if (!MORE.some((name) => chosen.includes(name))) keepTimes(tallies);
     report(tallies, seconds);
   } finally {
     await cleanUp();
@@ -75,7 +78,7 @@ function onInterrupt(cleanUp: () => Promise<void>): AbortSignal {
 /** Before the clock of any test runs. */
 async function install(chosen: string[]): Promise<void> {
   const has = (...names: string[]): boolean => names.some((name) => chosen.includes(name));
-  if (has("e2e", "contract", "faults", "browser", "bench", "slow")) {
+  if (has("e2e", "contract", "faults", "browser", "bench", ...MORE)) {
     await temporalBinary(say);
     await pythonEnvironment(say, ["runtime", "train", "sdk", "terminal"]);
     if (canHaveS3Server()) await s3Binary(say);
@@ -98,6 +101,10 @@ async function runSuites(chosen: string[]): Promise<Tally[]> {
     const env = { TEST_SLOW: "1" };
     tallies.push(...(await runJest({ suites: { slow: SLOW }, except: MEASURED, lanes: 2, env })));
     tallies.push(...(await runJest({ suites: { "slow, alone": MEASURED }, lanes: 1, env })));
+  }
+  if (chosen.includes("doubled")) {
+    const env = { TEST_DOUBLED: "true" };
+    tallies.push(...(await runJest({ suites: { doubled: DOUBLED }, lanes: 2, env })));
   }
   if (chosen.includes("bench")) {
     const command = ["dist/dev/bench/bench.js", "--short"];

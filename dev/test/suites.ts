@@ -48,5 +48,8 @@ export const SLOW = [
   "infra/tables/hostile-files",
 ];
 
+/** With two API processes and two Temporal workers for every file. */
+export const DOUBLED = ["test/faults/", "test/slow/clock"];
+
 /** Of those in test/slow, what compares times: nothing else runs meanwhile. */
 export const MEASURED = ["test/slow/hostile-tenant", "test/slow/large-dashboard"];

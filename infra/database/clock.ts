@@ -44,6 +44,26 @@ export const isOlder = (time: string, age: string): string =>
        window later as (order by step_id desc rows between unbounded preceding and 1 preceding)) segments
      where since < old_before)`;
 
+/**
+ * Deletes rows that are older than `age`, `limit` at most: of very many one statement would delete none in its time.
+ *
+ * @returns how many.
+ */
+export async function deleteOlder(
+  db: Queryable,
+  { table, time, age }: { table: string; time: string; age: string },
+  limit: number,
+): Promise<number> {
+  const isOld = isOlder(time, age);
+  // Looked at again: a row may have been written anew since it was found.
+  return await execute(
+    db,
+    `delete from ${table}
+     where ctid = any (array(select ctid from ${table} where ${isOld} limit $1)) and ${isOld}`,
+    [limit],
+  );
+}
+
 /** Sent with BEGIN: the transaction's time, which is that of its beginning, in ms. */
 export const READ_TRANSACTION_MS = "select extract(epoch from now())::float8 * 1000 as ms";
 

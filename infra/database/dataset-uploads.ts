@@ -19,17 +19,28 @@ export async function reserveDataset(
 /** An upload takes days at most. */
 const ABANDONED_AFTER = "interval '7 days'";
 
-/** Uploads that were begun, and neither registered nor given up. */
+export interface Abandoned extends Pick<ArtifactRow, "storage_id" | "kind"> {
+  /** As text, with its microseconds. */
+  begun_at: string;
+}
+
+/**
+ * Uploads that were begun, and neither registered nor given up.
+ *
+ * @param after only those that come after this one, which is perhaps gone by now.
+ */
 export async function listAbandoned(
   db: Queryable,
+  after: Abandoned | undefined,
   limit: number,
-): Promise<Pick<ArtifactRow, "storage_id" | "kind">[]> {
+): Promise<Abandoned[]> {
   return await all(
     db,
-    `select artifact_id as storage_id, kind from artifacts
+    `select artifact_id as storage_id, kind, created_at::text as begun_at from artifacts
      where registered_at is null and job_id is null and ${isOlder("created_at", ABANDONED_AFTER)}
-     limit $1`,
-    [limit],
+       and (created_at, artifact_id) > ($1::timestamptz, $2)
+     order by created_at, artifact_id limit $3`,
+    [after?.begun_at ?? "-infinity", after?.storage_id ?? "", limit],
   );
 }
 

@@ -1,4 +1,4 @@
-import { isOlder } from "./clock";
+import { deleteOlder, isOlder } from "./clock";
 import { execute, maybeOne, type Queryable } from "./pool";
 
 /**
@@ -42,9 +42,7 @@ export async function storeResponse(
   ]);
 }
 
-export async function forgetOldKeys(db: Queryable): Promise<void> {
-  await execute(
-    db,
-    `delete from idempotency where ${isOlder("created_at", "interval '25 hours'")}`,
-  );
-}
+const FORGOTTEN = { table: "idempotency", time: "created_at", age: "interval '25 hours'" };
+
+export const forgetOldKeys = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

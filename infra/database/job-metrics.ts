@@ -1,4 +1,4 @@
-import { isOlder } from "./clock";
+import { deleteOlder } from "./clock";
 import { all, execute, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
@@ -62,6 +62,7 @@ export async function listMetrics(
 }
 
 /** Points are kept for a month. */
-export async function deleteOldMetrics(db: Queryable): Promise<void> {
-  await execute(db, `delete from job_metrics where ${isOlder("at", "interval '30 days'")}`);
-}
+const FORGOTTEN = { table: "job_metrics", time: "at", age: "interval '30 days'" };
+
+export const deleteOldMetrics = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

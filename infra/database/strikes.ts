@@ -61,8 +61,8 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
        update workers w set strikes = left_over, struck_jobs = array_remove(w.struck_jobs, $2),
               strikes_since = case when left_over > 0 then strikes_since end,
               struck_by = case when left_over > 0 then left_by else '{}' end,
-              status = case when ${IS_BENCHED} then 'idle' else w.status end,
-              status_reason = case when ${IS_BENCHED} then null else w.status_reason end,
+              status = case when ${IS_BENCHED} and w.status = 'error' then 'idle' else w.status end,
+              status_reason = case when ${IS_BENCHED} and w.status = 'error' then null else w.status_reason end,
               error_code = case when ${IS_BENCHED} then null else w.error_code end
        from blameless b where w.worker_id = b.worker_id)
      select count(*)::int as others from failed`,
@@ -71,4 +71,5 @@ async function takeBackStrikes(db: Queryable, workerId: string, jobId: string): 
   return row?.others ?? 0;
 }
 
-const IS_BENCHED = `w.error_code = 'failing' and w.status = 'error' and left_over < ${STRIKES_OUT}`;
+/** A dead one would be benched again as soon as it is heard. */
+const IS_BENCHED = `w.error_code = 'failing' and w.status in ('error', 'dead') and left_over < ${STRIKES_OUT}`;

@@ -1,8 +1,8 @@
 import type { JobType } from "../../core/job-types";
 import type { ErrorCode } from "../../core/states";
-import { isOlder } from "./clock";
+import { deleteOlder } from "./clock";
 import { Where } from "./pages";
-import { all, execute, maybeOne, type Queryable } from "./pool";
+import { all, maybeOne, type Queryable } from "./pool";
 import type { Viewer } from "./viewer";
 
 /** A change in a tenant's stream of events. */
@@ -89,9 +89,7 @@ export async function listEventsSince(
 }
 
 /** No client resumes a stream after a week. Events of jobs are kept with their jobs. */
-export async function deleteOldChangeEvents(db: Queryable): Promise<void> {
-  await execute(
-    db,
-    `delete from change_events where ${isOlder("created_at", "interval '7 days'")}`,
-  );
-}
+const FORGOTTEN = { table: "change_events", time: "created_at", age: "interval '7 days'" };
+
+export const deleteOldChangeEvents = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

@@ -1,10 +1,10 @@
 import { hoursOf } from "../../core/billing/metering";
-import { isFinal } from "../../core/states";
+import { type AttemptEnd, deservesAnotherAttempt, isFinal } from "../../core/states";
 import type { Context } from "../context";
-import { listAttempts, lockLatestAttempt } from "../database/attempts";
+import { attemptEndOf, listAttempts, lockLatestAttempt } from "../database/attempts";
 import { recordAudit } from "../database/audit";
 import { findBillingRecord, insertUnbilledLine, monthOfLine } from "../database/billing-records";
-import { failJob, lockJob } from "../database/jobs";
+import { failJob, type JobRow, lockJob } from "../database/jobs";
 import { settleAllDebts } from "../database/outbox";
 import type { Queryable } from "../database/pool";
 import { transaction } from "../database/transaction";
@@ -29,7 +29,8 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
     if (job.error?.startsWith(BY_OPERATOR)) return "ended";
     if (isFinal(job.status)) return "over before";
     const latest = await lockLatestAttempt(db, jobId);
-    if (latest?.state !== "ended") return "not finalising";
+    const end = latest && attemptEndOf(latest);
+    if (!end || isOwedAnother(job, end)) return "not finalising";
     await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
     await settleAllDebts(db, jobId);
     await recordAudit(db, {
@@ -44,6 +45,9 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
   if (end === "ended") ctx.logger.warn({ job_id: jobId, reason }, "ended by an operator");
   return end;
 }
+
+const isOwedAnother = (job: JobRow, end: AttemptEnd): boolean =>
+  deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
 
 /**
  * Puts the hours of a job that an operator ended on a line of no cost. After the job's end, and apart from it:

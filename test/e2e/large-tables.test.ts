@@ -1,6 +1,7 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import pg from "pg";
 import { Reconciler } from "../../agent-bridge/reconciler";
+import { Retention } from "../../agent-bridge/retention";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import type { Context } from "../../infra/context";
@@ -135,4 +136,23 @@ test("a step back of the clock that is recorded writes no job that is over", asy
   const before = await all(pool, written);
   await transaction(pool, (db) => recordStep(db, -86_400, 1), { timeoutMs: 60_000 });
   expect(await all(pool, written)).toEqual(before);
+});
+
+test("of very many old keys none is left after a turn", async () => {
+  const { pool } = forge.ctx;
+  const db = new pg.Client({ connectionString: forge.databaseUrl });
+  await db.connect();
+  await db.query(
+    `insert into idempotency (user_id, key, fingerprint, created_at)
+     select 'ann', n::text, 'f', now() - interval '1 year' from generate_series(1, ${15 * JOBS}) n`,
+  );
+  await db.end();
+  const retention = new Retention(forge.ctx);
+  retention.start();
+  await waitFor(
+    "all to be forgotten",
+    async () => (await maybeOne(pool, "select from idempotency limit 1")) === undefined,
+    { timeoutMs: 50_000 },
+  );
+  await retention.stop();
 });

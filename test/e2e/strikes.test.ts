@@ -1,4 +1,5 @@
 import { ApiClient } from "../../dev/api-client";
+import { execute } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
@@ -51,25 +52,33 @@ test("of a job that failed on two workers only what counted is taken back", asyn
   await forge.settle();
 });
 
-test("a worker that is benched for a job is well again once that fails elsewhere, too", async () => {
-  const [worker, good, bad] = [
-    await forge.worker("s-benched"),
-    await forge.worker("s-fine"),
-    await forge.worker("s-second"),
-  ];
-  const status = async (): Promise<unknown> =>
-    (await forge.admin.get<{ status: string }>(`/api/workers/${worker.id}`)).status;
-  await fail([worker]);
-  await fail([worker]);
-  await succeed(good);
-  const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
-  await worker.fail(await worker.take(), { retryable: true });
-  expect(await status()).toBe("error");
-  await bad.fail(await bad.take());
-  await untilEnded(forge.user, job_id);
-  expect(await status()).toBe("idle");
-  // Two are left, of the three: it takes one more.
-  await fail([worker]);
-  expect(await status()).toBe("error");
-  await forge.settle();
-});
+/** As if it had been silent. */
+const DIES = "update workers set status = 'dead' where worker_id = $1";
+
+test.each(["benched", "dead"])(
+  "a worker that is %s for a job is well again once that fails elsewhere, too",
+  async (how) => {
+    const [worker, good, bad] = [
+      await forge.worker(`s-${how}`),
+      await forge.worker(`s-fine-${how}`),
+      await forge.worker(`s-second-${how}`),
+    ];
+    const status = async (): Promise<unknown> =>
+      (await forge.admin.get<{ status: string }>(`/api/workers/${worker.id}`)).status;
+    await fail([worker]);
+    await fail([worker]);
+    await succeed(good);
+    const { job_id } = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+    await worker.fail(await worker.take(), { retryable: true });
+    expect(await status()).toBe("error");
+    if (how === "dead") await execute(forge.ctx.pool, DIES, [worker.id]);
+    await bad.fail(await bad.take());
+    await untilEnded(forge.user, job_id);
+    await worker.heartbeat();
+    expect(await status()).toBe("idle");
+    // Two are left, of the three: it takes one more.
+    await fail([worker]);
+    expect(await status()).toBe("error");
+    await forge.settle();
+  },
+);

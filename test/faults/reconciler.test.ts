@@ -134,25 +134,22 @@ slowTest("a workflow that is an attempt behind the database catches up", async (
   await forge.proveInvariants();
 });
 
-slowTest(
-  "a job that ends while it is compared keeps the one run that its workflow had",
-  async () => {
-    const { job_id } = await forge.user.submit("audit", AUDIT);
-    const handed = await worker.take();
-    await untilSettled(job_id);
-    const real = workflowOf(job_id);
-    const { runId } = await real.describe();
-    // Between the two looks the job ends, and its workflow closes.
-    const describe = async () => {
-      await worker.complete(handed);
-      await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
-      return await real.describe();
-    };
-    const temporal = { workflow: { getHandle: () => ({ describe }) } };
-    await reconcileWorkflow({ ...forge.ctx, temporal } as unknown as Context, job_id);
-    expect((await real.describe()).runId).toBe(runId);
-  },
-);
+test("a job that ends while it is compared keeps the one run that its workflow had", async () => {
+  const { job_id } = await forge.user.submit("audit", AUDIT);
+  const handed = await worker.take();
+  await untilSettled(job_id);
+  const real = workflowOf(job_id);
+  const { runId } = await real.describe();
+  // Between the two looks the job ends, and its workflow closes.
+  const describe = async () => {
+    await worker.complete(handed);
+    await waitFor("its end", async () => (await real.describe()).status.name === "COMPLETED");
+    return await real.describe();
+  };
+  const temporal = { workflow: { getHandle: () => ({ describe }) } };
+  await reconcileWorkflow({ ...forge.ctx, temporal } as unknown as Context, job_id);
+  expect((await real.describe()).runId).toBe(runId);
+});
 
 describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
   test.each([
@@ -239,7 +236,7 @@ slowTest("an outcome whose debt was lost is delivered all the same", async () =>
   await forge.proveInvariants();
 });
 
-slowTest("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
+test("a workflow that is told of no end finds its job ended, and ends as it did", async () => {
   worker.silence();
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
@@ -272,7 +269,7 @@ test("a workflow that waits for a later attempt than a late caller knows of is l
   await forge.proveInvariants();
 });
 
-slowTest("a workflow whose job a restored database does not know comes to an end", async () => {
+test("a workflow whose job a restored database does not know comes to an end", async () => {
   const { job_id } = await forge.user.submit("audit", AUDIT);
   await untilItWaits(job_id);
   await untilSettled(job_id);

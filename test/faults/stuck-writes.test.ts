@@ -316,6 +316,12 @@ slowTest(
     await worker.complete(handed);
     await untilEnded(forge.user, jobId);
     expect((await end(jobId)).stderr).toContain("has ended already");
+    const again = await forge.user.submit("audit", { ...AUDIT, max_attempts: 2 });
+    const allow = await refuse("attempts", again.job_id);
+    await worker.fail(await worker.take(), { retryable: true });
+    expect((await end(again.job_id)).stderr).toContain("is still under way: cancel it");
+    await forge.user.post(`/api/jobs/${again.job_id}/cancel`, {});
+    await allow();
     await forge.proveInvariants();
   },
   60_000,

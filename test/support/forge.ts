@@ -71,7 +71,7 @@ export interface ForgeOptions {
 
 /**
  * Two processes that serve the API and two Temporal workers, for every file: users speak to the first one,
- * workers to the second (`TEST_DOUBLED=true npx jest test/faults`).
+ * workers to the second (`npm run test:doubled`).
  */
 const IS_DOUBLED = process.env.TEST_DOUBLED === "true";
 
