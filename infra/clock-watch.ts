@@ -37,8 +37,8 @@ const MAX_TRANSACTION_MS = 5_000;
 const FROZEN_MS = 2_000;
 /** Longest for one of these: some hundred thousand jobs may be queued, and a lock may be held up by a frozen process. */
 const RECORDING_MS = 300_000;
-/** For so long a transaction waits for a look at the clock before it tries again. */
-const LOOK_MS = 1_500;
+/** For so long a transaction waits for a step to be recorded before it tries again: mostly that takes less. */
+const PATIENCE_MS = 10_000;
 /** A process that has not looked for so long has ended. */
 const ENDED_MS = 86_400_000;
 
@@ -81,6 +81,7 @@ export class ClockWatch {
     private readonly pool: pg.Pool,
     private readonly logger: Logger,
     private readonly runningMs: () => number = () => uptime() * 1000,
+    private readonly patienceMs = PATIENCE_MS,
   ) {}
 
   /**
@@ -130,8 +131,8 @@ export class ClockWatch {
         );
       } catch (error) {
         if (!(error instanceof ClockSet) || isLast) throw error;
-        // While a step can't be recorded, or that takes long, bills are written all the same.
-        const late = sleep(LOOK_MS, undefined, { ref: false });
+        // While a step can't be recorded, or that takes long, bills are written all the same in the end.
+        const late = sleep(this.patienceMs, undefined, { ref: false });
         await Promise.race([this.look().catch(() => undefined), late]);
       }
     }

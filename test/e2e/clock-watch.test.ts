@@ -20,7 +20,7 @@ const HOUR_MS = 3_600_000;
 test("while a step can't be recorded bills are written all the same, and who must know the clock is told soon", async () => {
   const { pool, logger } = forge.ctx;
   let aheadMs = 0;
-  const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs);
+  const watch = new ClockWatch(pool, logger, () => uptime() * 1_000 + aheadMs, 1_000);
   await watch.look();
   // To this process it seems that the database's clock is set back.
   aheadMs = HOUR_MS;
