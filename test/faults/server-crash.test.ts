@@ -28,7 +28,11 @@ afterAll(async () => {
   await forge?.stop();
 });
 
+/** What other processes there are stand still until `finishesAfterRestart`. */
+const others = () => forge.servers().slice(1);
+
 async function killServer(): Promise<void> {
+  for (const other of others()) other.signal("SIGSTOP");
   await forge.stack.server?.kill();
   // What it had sent and was waiting for would else still be done once our lock is gone.
   await all(
@@ -40,6 +44,7 @@ async function killServer(): Promise<void> {
 
 async function finishesAfterRestart(jobId: string): Promise<void> {
   await forge.stack.startServer();
+  for (const other of others()) other.signal("SIGCONT");
   const status = (await forge.user.job(jobId)).status;
   if (status === "pending" || status === "assigned") await worker.complete(await worker.take());
   expect(await untilEnded(forge.user, jobId)).toMatchObject({ status: "completed", attempts: 1 });
