@@ -1,0 +1,74 @@
+/** The values of all rounds, in short. */
+export interface Spread {
+  median: number;
+  min: number;
+  max: number;
+}
+
+export interface Goal {
+  /** What is compared: Forge's own value, or it over the peer's. */
+  of: "forge" | "ratio";
+  atLeast?: number;
+  atMost?: number;
+}
+
+/** One line of the table. */
+export interface Row {
+  id: string;
+  what: string;
+  unit: string;
+  forge: Spread;
+  peer?: Spread & { name: string };
+  /** Forge's value over the peer's of the same round. */
+  ratio?: Spread;
+  goal: Goal;
+  isMet: boolean;
+  /** Share of a core that the load generator took, the most of all rounds; of counts there is none. */
+  generatorShare?: number;
+  /** What explains the value, such as CPU times. */
+  details?: Record<string, number>;
+}
+
+export interface Rounds {
+  forge: number[];
+  peer?: { name: string; values: number[] };
+}
+
+export function rowOf(
+  described: Pick<Row, "id" | "what" | "unit" | "goal">,
+  { forge, peer }: Rounds,
+  more: Pick<Row, "generatorShare" | "details"> = {},
+): Row {
+  const ratios = peer
+    ? forge.map((value, round) => value / (peer.values[round] ?? Number.NaN))
+    : [];
+  const spread = spreadOf(forge);
+  const ratio = peer ? spreadOf(ratios) : undefined;
+  const {
+    of,
+    atLeast = Number.NEGATIVE_INFINITY,
+    atMost = Number.POSITIVE_INFINITY,
+  } = described.goal;
+  const judged = (of === "ratio" ? ratio : spread)?.median ?? Number.NaN;
+  return {
+    ...described,
+    forge: spread,
+    ...(peer ? { peer: { name: peer.name, ...spreadOf(peer.values) } } : {}),
+    ...(ratio ? { ratio } : {}),
+    isMet: judged >= atLeast && judged <= atMost,
+    ...more,
+  };
+}
+
+function quantile(values: number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+}
+
+export const median = (values: number[]): number => quantile(values, 0.5);
+
+const spreadOf = (values: number[]): Spread => ({
+  median: median(values),
+  min: Math.min(...values),
+  max: Math.max(...values),
+});
