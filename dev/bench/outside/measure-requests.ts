@@ -1,0 +1,130 @@
+import type { HttpCall } from "./http-connection";
+import { bodyOf, encode, HttpConnection } from "./http-connection";
+import { SUBMISSION } from "./jobs";
+import { LIST_OF_20 } from "./measure-latency";
+import { interleave } from "./rounds";
+import { type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import type { Stage } from "./stage";
+
+const CONNECTIONS = 64;
+const GPU = { util: 50, mem_used: 1, mem_total: 2 };
+
+/** P3: heartbeats of a fleet, each of the next worker. */
+export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { expressUrl } = stage;
+  const forge = await stage.startForge();
+  try {
+    const ids = Array.from({ length: scale.fleet }, (_, n) => `bench-${n}`);
+    const register = (path: string): HttpCall[] =>
+      ids.map((id) => call(path, { worker_id: id, gpu: { name: "cpu", memory_gb: 0 }, tags: [] }));
+    const beats = (path: string): HttpCall[] =>
+      ids.map((id) => call(path, { worker_id: id, gpu: GPU }));
+    await sendOnce(stage, forge.url, forge.workerKey, register("/worker/register"));
+    await sendOnce(stage, expressUrl, "", register("/workers"));
+    return [
+      await compareRates(stage, scale, {
+        described: {
+          id: "P3",
+          what: `heartbeats of ${scale.fleet.toLocaleString("en")} workers`,
+          unit: "/s",
+          goal: { of: "ratio", atLeast: 3 },
+        },
+        forge: { url: forge.url, key: forge.workerKey, calls: beats("/worker/heartbeat") },
+        peer: {
+          url: expressUrl,
+          key: "",
+          calls: beats("/heartbeats"),
+          name: "express + pg UPDATE",
+        },
+      }),
+    ];
+  } finally {
+    await forge.stop();
+  }
+}
+
+const JOBS = 100;
+
+/** P4: one job, and the newest 20 of a list. */
+export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { expressUrl } = stage;
+  const forge = await stage.startForge();
+  try {
+    const ids = await submitJobs(forge.url, forge.userKey, SUBMISSION);
+    const peerIds = await submitJobs(expressUrl, "", { ...SUBMISSION, path: "/jobs" });
+    const get = (path: string): HttpCall => ({ method: "GET", path });
+    const at = { url: forge.url, key: forge.userKey };
+    const peer = { url: expressUrl, key: "", name: "express + pg SELECT" };
+    return [
+      await compareRates(stage, scale, {
+        described: {
+          id: "P4",
+          what: "GET of a job",
+          unit: "/s",
+          goal: { of: "ratio", atLeast: 0.9 },
+        },
+        forge: { ...at, calls: ids.map((id) => get(`/api/jobs/${id}`)) },
+        peer: { ...peer, calls: peerIds.map((id) => get(`/jobs/${id}`)) },
+      }),
+      await compareRates(stage, scale, {
+        described: {
+          id: "P4",
+          what: "list of 20 jobs",
+          unit: "/s",
+          goal: { of: "forge", atLeast: 2_000 },
+        },
+        forge: { ...at, calls: [LIST_OF_20] },
+        peer: { ...peer, calls: [get("/jobs")] },
+      }),
+    ];
+  } finally {
+    await forge.stop();
+  }
+}
+
+interface Target {
+  url: string;
+  key: string;
+  calls: HttpCall[];
+}
+
+async function compareRates(
+  { generator }: Stage,
+  { rounds, seconds }: Scale,
+  given: {
+    described: Pick<Row, "id" | "what" | "unit" | "goal">;
+    forge: Target;
+    peer: Target & { name: string };
+  },
+): Promise<Row> {
+  const rate = async ({ url, key, calls }: Target): Promise<number> => {
+    const options = { url, key, calls, connections: CONNECTIONS, seconds };
+    return (await generator.run("sendRequests", options)).perSecond;
+  };
+  const { forge, peer } = given;
+  const result = await interleave(rounds, () => rate(forge), {
+    name: peer.name,
+    measure: () => rate(peer),
+  });
+  return rowOf(given.described, result, { generatorShare: generator.takeShare() });
+}
+
+const call = (path: string, body: object): HttpCall => ({ method: "POST", path, body });
+
+async function sendOnce(stage: Stage, url: string, key: string, calls: HttpCall[]): Promise<void> {
+  const options = { url, key, calls, connections: 16, count: calls.length };
+  await stage.generator.run("sendRequests", options);
+  stage.generator.takeShare();
+}
+
+async function submitJobs(url: string, key: string, submission: HttpCall): Promise<string[]> {
+  const connection = await HttpConnection.open(url);
+  const request = encode(submission, key);
+  const ids: string[] = [];
+  while (ids.length < JOBS) {
+    ids.push(String(bodyOf<{ job_id: string | number }>(await connection.send(request)).job_id));
+  }
+  connection.close();
+  return ids;
+}
