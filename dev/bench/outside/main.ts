@@ -54,8 +54,9 @@ async function run({ only, quick = false, write = false }: Options): Promise<voi
     const facts = { ...factsOf(await stage.versions()), loadBefore };
     const rows: Row[] = [];
     for (const name of names) {
-      say(`Measuring ${name} …`);
+      const begin = performance.now();
       rows.push(...((await MEASURES[name]?.(stage, quick ? QUICK : FULL)) ?? []));
+      say(`Measured ${name} in ${((performance.now() - begin) / 1000).toFixed(0)} s`);
     }
     const seconds = (performance.now() - began) / 1000;
     publish({ facts, form: quick ? "quick" : "full", seconds, rows }, write);

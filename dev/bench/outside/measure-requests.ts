@@ -30,6 +30,8 @@ export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row
           unit: "/s",
           goal: { of: "ratio", atLeast: 3 },
         },
+        // Each worker has a connection, as in a fleet: Forge answers heartbeats together, every 100 ms.
+        connections: scale.fleet,
         forge: { url: forge.url, key: forge.workerKey, calls: beats("/worker/heartbeat") },
         peer: {
           url: expressUrl,
@@ -94,12 +96,14 @@ async function compareRates(
   { rounds, seconds }: Scale,
   given: {
     described: Pick<Row, "id" | "what" | "unit" | "goal">;
+    connections?: number;
     forge: Target;
     peer: Target & { name: string };
   },
 ): Promise<Row> {
   const rate = async ({ url, key, calls }: Target): Promise<number> => {
-    const options = { url, key, calls, connections: CONNECTIONS, seconds };
+    const { connections = CONNECTIONS } = given;
+    const options = { url, key, calls, connections, seconds };
     return (await generator.run("sendRequests", options)).perSecond;
   };
   const { forge, peer } = given;

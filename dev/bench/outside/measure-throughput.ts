@@ -15,7 +15,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
     const before = cpuOf(stage, forge);
     const result = await run();
     for (const [part, seconds] of Object.entries(cpuOf(stage, forge))) {
-      const ms = ((seconds - before[part as keyof typeof before]) * 1000) / jobs;
+      const ms = ((seconds - (before[part] ?? 0)) * 1000) / jobs;
       const name = `CPU ms of ${part} per ${prefix}`;
       costs[name] = [...(costs[name] ?? []), ms];
     }

@@ -41,7 +41,9 @@ export const QUICK: Scale = {
   rounds: 3,
   jobs: 50,
   pacedJobs: 15,
-  seconds: 0.5,
+  seconds: 1,
+  // A server registers more than that only slowly.
+  fleet: 200,
   calls: 40,
   countedJobs: 7,
   burst: 400,
