@@ -1,6 +1,6 @@
-import type { AddressInfo } from "node:net";
 import express from "express";
 import pg from "pg";
+import { failPeer, servePeer } from "./serve-peer";
 
 /** As many connections as a forge-server has. */
 const POOL = 20;
@@ -13,7 +13,7 @@ const SCHEMA = `
 
 /**
  * The peer of the HTTP API: what most teams would write first, express and pg with a statement per request.
- * It has no keys, no validation and no events. Tells its parent the address when it listens.
+ * It has no keys, no validation and no events.
  */
 async function main(): Promise<void> {
   const pool = new pg.Pool({ connectionString: process.argv[2], max: POOL });
@@ -46,14 +46,7 @@ async function main(): Promise<void> {
     const { rows } = await pool.query("select * from jobs where job_id = $1", [params.id]);
     response.json(rows[0]);
   });
-  const server = app.listen(0, "127.0.0.1", () => {
-    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  });
+  servePeer(app);
 }
 
-process.on("disconnect", () => process.exit());
-
-main().catch((error: unknown) => {
-  process.stderr.write(`${String(error)}\n`);
-  process.exit(1);
-});
+main().catch(failPeer);

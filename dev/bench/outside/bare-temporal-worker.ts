@@ -7,6 +7,7 @@ import {
   Worker,
 } from "@temporalio/worker";
 import { BARE_TASK_QUEUE } from "./bare-temporal";
+import { failPeer } from "./serve-peer";
 
 /** A Temporal worker with the settings of Forge's own (activities/worker.ts). Tells its parent when it is ready. */
 async function main(): Promise<void> {
@@ -30,7 +31,4 @@ async function main(): Promise<void> {
 
 process.on("disconnect", () => process.exit());
 
-main().catch((error: unknown) => {
-  process.stderr.write(`${String(error)}\n`);
-  process.exit(1);
-});
+main().catch(failPeer);

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Completions } from "./completions";
 import { Fleet } from "./fleet";
 import { bodyOf, encode, HttpConnection } from "./http-connection";
 import { JobEvents } from "./job-events";
@@ -27,13 +28,9 @@ const PATIENCE_MS = 120_000;
  */
 export async function runJobs(options: JobsOptions & { inFlight: number }): Promise<number> {
   const { url, userKey, jobs, inFlight } = options;
-  const ended = new Map<string, () => void>();
-  const early = new Set<string>();
+  const ends = new Completions();
   const events = await JobEvents.open(url, userKey, ({ job_id, status }) => {
-    if (status !== "completed" && status !== "failed") return;
-    const resolve = ended.get(job_id);
-    if (resolve) resolve();
-    else early.add(job_id);
+    if (status === "completed" || status === "failed") ends.done(job_id);
   });
   const request = encode(SUBMISSION, userKey);
   let submitted = 0;
@@ -41,8 +38,7 @@ export async function runJobs(options: JobsOptions & { inFlight: number }): Prom
     while (submitted < jobs) {
       submitted += 1;
       const { job_id } = bodyOf<{ job_id: string }>(await connection.send(request));
-      if (early.has(job_id)) continue;
-      await within(PATIENCE_MS, new Promise<void>((resolve) => ended.set(job_id, resolve)));
+      await within(PATIENCE_MS, ends.of(job_id));
     }
   };
   const fleet = await Fleet.start(options);

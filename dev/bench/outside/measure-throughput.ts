@@ -1,54 +1,64 @@
-import { cpuOf } from "./cpu";
+import { CostNotes } from "./cpu";
 import { SUBMISSION } from "./jobs";
-import { interleave } from "./rounds";
-import { median, type Row, rowOf } from "./rows";
+import { interleave, interleaveAll } from "./rounds";
+import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
 import type { Forge, Stage } from "./stage";
 
-/** P1: jobs per second from submission to `completed`, and bare workflows on the same Temporal server. */
+/** Queues are so much faster, and a round must take a second or more. */
+const QUEUE_FACTOR = 8;
+
+/**
+ * P1: jobs per second from submission to `completed`; bare workflows on the same Temporal server; and jobs of
+ * queues on the same Postgres, which have no workers of their own machines, no bills and no manifests.
+ */
 export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row[]> {
   const { generator, temporalAddress } = stage;
   const { jobs, inFlight, workers, rounds } = scale;
   const forge = await stage.startForge();
-  const costs: Record<string, number[]> = {};
-  const noting = async (prefix: string, run: () => Promise<number>): Promise<number> => {
-    const before = cpuOf(stage, forge);
-    const result = await run();
-    for (const [part, seconds] of Object.entries(cpuOf(stage, forge))) {
-      const ms = ((seconds - (before[part] ?? 0)) * 1000) / jobs;
-      const name = `CPU ms of ${part} per ${prefix}`;
-      costs[name] = [...(costs[name] ?? []), ms];
-    }
-    return result;
+  const queues = await stage.startQueues();
+  const costs = new CostNotes(stage, forge, jobs);
+  const temporal = {
+    name: "bare Temporal",
+    measure: () =>
+      costs.note("bare workflow", () =>
+        generator.run("runWorkflows", { address: temporalAddress, count: jobs, inFlight }),
+      ),
   };
+  const peers = queues.map(({ name, url }) => ({
+    name,
+    measure: async () => {
+      const options = { url, key: "", calls: [{ ...SUBMISSION, path: "/jobs" }] };
+      const load = { ...options, connections: inFlight, count: jobs * QUEUE_FACTOR };
+      return (await generator.run("sendRequests", load)).perSecond;
+    },
+  }));
   try {
-    const result = await interleave(
+    const [first, ...others] = await interleaveAll(
       rounds,
-      () => noting("job", () => generator.run("runJobs", { ...forge, workers, jobs, inFlight })),
-      {
-        name: "bare Temporal",
-        measure: () =>
-          noting("bare workflow", () =>
-            generator.run("runWorkflows", { address: temporalAddress, count: jobs, inFlight }),
-          ),
-      },
+      () =>
+        costs.note("job", () => generator.run("runJobs", { ...forge, workers, jobs, inFlight })),
+      [temporal, ...peers],
     );
-    const details = Object.fromEntries(
-      Object.entries(costs).map(([name, values]) => [name, median(values.slice(1))]),
-    );
+    if (!first) throw new Error("nothing was measured");
+    const described = { id: "P1", unit: "/s" } as const;
+    const generatorShare = generator.takeShare();
     return [
       rowOf(
         {
-          id: "P1",
+          ...described,
           what: `jobs end to end, ${workers} workers, ${inFlight} in flight; bare one-activity workflows`,
-          unit: "/s",
           goal: { of: "ratio", atLeast: 1 },
         },
-        result,
-        { generatorShare: generator.takeShare(), details },
+        first,
+        { generatorShare, details: costs.medians() },
+      ),
+      ...others.map((each) =>
+        rowOf({ ...described, what: "the same; jobs of a queue" }, each, { generatorShare }),
       ),
     ];
   } finally {
+    for (const queue of queues) queue.stop();
     await forge.stop();
   }
 }

@@ -21,8 +21,9 @@ export interface Row {
   peer?: Spread & { name: string };
   /** Forge's value over the peer's of the same round. */
   ratio?: Spread;
-  goal: Goal;
-  isMet: boolean;
+  /** None: the row is for comparison only. */
+  goal?: Goal;
+  isMet?: boolean;
   /** Share of a core that the load generator took, the most of all rounds; of counts there is none. */
   generatorShare?: number;
   /** What explains the value, such as CPU times. */
@@ -34,31 +35,33 @@ export interface Rounds {
   peer?: { name: string; values: number[] };
 }
 
+type Described = Pick<Row, "id" | "what" | "unit" | "goal">;
+
 export function rowOf(
-  described: Pick<Row, "id" | "what" | "unit" | "goal">,
+  described: Described,
   { forge, peer }: Rounds,
   more: Pick<Row, "generatorShare" | "details"> = {},
 ): Row {
-  const ratios = peer
-    ? forge.map((value, round) => value / (peer.values[round] ?? Number.NaN))
-    : [];
   const spread = spreadOf(forge);
-  const ratio = peer ? spreadOf(ratios) : undefined;
-  const {
-    of,
-    atLeast = Number.NEGATIVE_INFINITY,
-    atMost = Number.POSITIVE_INFINITY,
-  } = described.goal;
-  const judged = (of === "ratio" ? ratio : spread)?.median ?? Number.NaN;
+  const ratio = peer
+    ? spreadOf(forge.map((value, round) => value / (peer.values[round] ?? Number.NaN)))
+    : undefined;
+  const { goal } = described;
+  const judged = (goal?.of === "ratio" ? ratio : spread)?.median ?? Number.NaN;
   return {
     ...described,
     forge: spread,
     ...(peer ? { peer: { name: peer.name, ...spreadOf(peer.values) } } : {}),
     ...(ratio ? { ratio } : {}),
-    isMet: judged >= atLeast && judged <= atMost,
+    ...(goal ? { isMet: isMet(goal, judged) } : {}),
     ...more,
   };
 }
+
+const isMet = (
+  { atLeast = Number.NEGATIVE_INFINITY, atMost = Number.POSITIVE_INFINITY }: Goal,
+  value: number,
+): boolean => value >= atLeast && value <= atMost;
 
 function quantile(values: number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);

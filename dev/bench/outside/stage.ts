@@ -15,6 +15,14 @@ import { CountingTemporalProxy } from "./temporal-proxy";
 /** The load generator asks more often than a user may. */
 const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
 
+const QUEUES = [
+  { name: "graphile-worker", script: "bare-graphile-worker.js" },
+  { name: "pg-boss", script: "bare-pg-boss.js" },
+  { name: "DBOS", script: "bare-dbos.js" },
+];
+
+const databaseOf = (peer: string): string => `peer_${peer.toLowerCase().replaceAll("-", "_")}`;
+
 /** Where the load of one measurement goes. */
 export interface Forge {
   url: string;
@@ -46,6 +54,7 @@ export class Stage {
     await this.servers.startDatabase();
     await this.servers.startTemporal();
     await this.administer("create database peer");
+    for (const { name } of QUEUES) await this.administer(`create database ${databaseOf(name)}`);
     this.expressUrl = (await this.startPeer("bare-express.js", this.peerDatabaseUrl)).address;
     this.bareWorkerPid = (
       await this.startPeer("bare-temporal-worker.js", this.temporalAddress)
@@ -135,6 +144,16 @@ export class Stage {
     };
   }
 
+  /** Starts the job queues and workflow engines that are peers of P1; only P1 needs them. */
+  async startQueues(): Promise<{ name: string; url: string; stop(): void }[]> {
+    return await Promise.all(
+      QUEUES.map(async ({ name, script }) => {
+        const peer = await this.startPeer(script, this.databaseUrl(databaseOf(name)));
+        return { name, url: peer.address, stop: () => void process.kill(peer.pid) };
+      }),
+    );
+  }
+
   async stop(): Promise<void> {
     this.generator.stop();
     for (const child of this.children) child.kill("SIGKILL");
@@ -162,7 +181,8 @@ export class Stage {
   /** @returns what it tells us when it is ready. @throws if it ends before. */
   private async startPeer(script: string, argument: string): Promise<Peer> {
     const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
-    const child = fork(program, [argument]);
+    // Packages of others may use what pg has deprecated.
+    const child = fork(program, [argument], { execArgv: ["--no-deprecation"] });
     this.children.push(child);
     const ended = once(child, "exit").then(() => {
       throw new Error(`${script} ended before it was ready`);

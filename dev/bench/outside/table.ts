@@ -33,8 +33,8 @@ function cellsOf(row: Row): string[] {
     rangeOf(forge, unit),
     peer ? `${rangeOf(peer, unit)} ${peer.name}` : "",
     ratio ? rangeOf(ratio, "") : "",
-    goalOf(goal, unit),
-    isMet ? "met" : "not met",
+    goal ? goalOf(goal, unit) : "",
+    isMet === undefined ? "" : isMet ? "met" : "not met",
     generatorShare === undefined ? "" : `${Math.round(generatorShare * 100)} %`,
   ];
 }
