@@ -52,17 +52,29 @@ async function run({ only, quick = false, write = false }: Options): Promise<voi
     say("Starting Postgres, Temporal and the peers …");
     await stage.start();
     const facts = { ...factsOf(await stage.versions()), loadBefore };
-    const rows: Row[] = [];
-    for (const name of names) {
-      const begin = performance.now();
-      rows.push(...((await MEASURES[name]?.(stage, quick ? QUICK : FULL)) ?? []));
-      say(`Measured ${name} in ${((performance.now() - begin) / 1000).toFixed(0)} s`);
-    }
+    const rows = await measureAll(stage, names, quick ? QUICK : FULL);
     const seconds = (performance.now() - began) / 1000;
-    publish({ facts, form: quick ? "quick" : "full", seconds, rows }, write);
+    publish({ facts, form: quick ? "quick" : "full", seconds, rows }, write && !process.exitCode);
   } finally {
     await stage.stop();
   }
+}
+
+/** One that fails is left out, and lets the process fail at its end. */
+async function measureAll(stage: Stage, names: string[], scale: Scale): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const name of names) {
+    const begin = performance.now();
+    try {
+      rows.push(...((await MEASURES[name]?.(stage, scale)) ?? []));
+      say(`Measured ${name} in ${((performance.now() - begin) / 1000).toFixed(0)} s`);
+    } catch (error) {
+      if (stage.isStopping) throw error;
+      say(`${name} failed: ${String(error)}`);
+      process.exitCode = 1;
+    }
+  }
+  return rows;
 }
 
 function publish(report: Report, write: boolean): void {

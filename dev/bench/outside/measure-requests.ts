@@ -1,7 +1,6 @@
 import type { HttpCall } from "./http-connection";
-import { bodyOf, encode, HttpConnection } from "./http-connection";
-import { SUBMISSION } from "./jobs";
 import { LIST_OF_20 } from "./measure-latency";
+import { completeJobs, insertPeerJobs } from "./prepared-jobs";
 import { interleave } from "./rounds";
 import { type Row, rowOf } from "./rows";
 import type { Scale } from "./scale";
@@ -53,8 +52,8 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
   const { expressUrl } = stage;
   const forge = await stage.startForge();
   try {
-    const ids = await submitJobs(forge.url, forge.userKey, SUBMISSION);
-    const peerIds = await submitJobs(expressUrl, "", { ...SUBMISSION, path: "/jobs" });
+    const ids = await completeJobs(stage, forge, JOBS);
+    const peerIds = await insertPeerJobs(expressUrl, JOBS);
     const get = (path: string): HttpCall => ({ method: "GET", path });
     const at = { url: forge.url, key: forge.userKey };
     const peer = { url: expressUrl, key: "", name: "express + pg SELECT" };
@@ -62,7 +61,7 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
       await compareRates(stage, scale, {
         described: {
           id: "P4",
-          what: "GET of a job",
+          what: "GET of a completed job",
           unit: "/s",
           goal: { of: "ratio", atLeast: 0.9 },
         },
@@ -72,7 +71,7 @@ export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
       await compareRates(stage, scale, {
         described: {
           id: "P4",
-          what: "list of 20 jobs",
+          what: "list of 20 completed jobs",
           unit: "/s",
           goal: { of: "forge", atLeast: 2_000 },
         },
@@ -93,7 +92,7 @@ interface Target {
 
 async function compareRates(
   { generator }: Stage,
-  { rounds, seconds }: Scale,
+  { rounds, seconds, warmUpSeconds }: Scale,
   given: {
     described: Pick<Row, "id" | "what" | "unit" | "goal">;
     connections?: number;
@@ -101,12 +100,13 @@ async function compareRates(
     peer: Target & { name: string };
   },
 ): Promise<Row> {
-  const rate = async ({ url, key, calls }: Target): Promise<number> => {
-    const { connections = CONNECTIONS } = given;
-    const options = { url, key, calls, connections, seconds };
+  const { connections = CONNECTIONS } = given;
+  const rate = async ({ url, key, calls }: Target, forS = seconds): Promise<number> => {
+    const options = { url, key, calls, connections, seconds: forS };
     return (await generator.run("sendRequests", options)).perSecond;
   };
   const { forge, peer } = given;
+  for (const target of [forge, peer]) await rate(target, warmUpSeconds);
   const result = await interleave(rounds, () => rate(forge), {
     name: peer.name,
     measure: () => rate(peer),
@@ -120,15 +120,4 @@ async function sendOnce(stage: Stage, url: string, key: string, calls: HttpCall[
   const options = { url, key, calls, connections: 16, count: calls.length };
   await stage.generator.run("sendRequests", options);
   stage.generator.takeShare();
-}
-
-async function submitJobs(url: string, key: string, submission: HttpCall): Promise<string[]> {
-  const connection = await HttpConnection.open(url);
-  const request = encode(submission, key);
-  const ids: string[] = [];
-  while (ids.length < JOBS) {
-    ids.push(String(bodyOf<{ job_id: string | number }>(await connection.send(request)).job_id));
-  }
-  connection.close();
-  return ids;
 }

@@ -16,7 +16,7 @@ export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row
   const { generator, temporalAddress } = stage;
   const { jobs, inFlight, workers, rounds } = scale;
   const forge = await stage.startForge();
-  const queues = await stage.startQueues();
+  const queues = scale.queues ? await stage.startQueues() : [];
   const costs = new CostNotes(stage, forge, jobs);
   const temporal = {
     name: "bare Temporal",

@@ -63,12 +63,12 @@ const isMet = (
   value: number,
 ): boolean => value >= atLeast && value <= atMost;
 
-function quantile(values: number[], share: number): number {
+/** Of an even number of values, the mean of the two in the middle. */
+export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN;
+  const middle = [Math.floor, Math.ceil].map((round) => sorted[round((sorted.length - 1) / 2)]);
+  return middle.reduce<number>((sum, value) => sum + (value ?? Number.NaN), 0) / 2;
 }
-
-export const median = (values: number[]): number => quantile(values, 0.5);
 
 const spreadOf = (values: number[]): Spread => ({
   median: median(values),

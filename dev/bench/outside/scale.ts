@@ -5,10 +5,14 @@ export interface Scale {
   jobs: number;
   inFlight: number;
   workers: number;
+  /** P1: whether job queues are compared as well. */
+  queues: boolean;
   /** P2: of each round, ten per second. */
   pacedJobs: number;
   /** P3 and P4: of each round. */
   seconds: number;
+  /** P3 and P4: before the rounds, until the server's code is compiled. */
+  warmUpSeconds: number;
   fleet: number;
   /** P5: of each round. */
   calls: number;
@@ -25,8 +29,10 @@ export const FULL: Scale = {
   jobs: 400,
   inFlight: 50,
   workers: 16,
+  queues: true,
   pacedJobs: 100,
   seconds: 4,
+  warmUpSeconds: 4,
   fleet: 1_000,
   calls: 200,
   countedJobs: 31,
@@ -35,13 +41,15 @@ export const FULL: Scale = {
   starts: 3,
 };
 
-/** About a minute: it shows a difference of a half, not of a tenth. */
+/** About a minute: it shows a difference of a half, not of a tenth. Rates are too low: code is still cold. */
 export const QUICK: Scale = {
   ...FULL,
-  rounds: 3,
-  jobs: 50,
-  pacedJobs: 15,
-  seconds: 1,
+  rounds: 2,
+  jobs: 40,
+  queues: false,
+  pacedJobs: 10,
+  seconds: 0.5,
+  warmUpSeconds: 2,
   // A server registers more than that only slowly.
   fleet: 200,
   calls: 40,

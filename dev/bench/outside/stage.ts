@@ -47,6 +47,7 @@ export class Stage {
   private readonly children: ChildProcess[] = [];
   private readonly forges = new Set<Stack>();
   private serial = 0;
+  isStopping = false;
   expressUrl = "";
   bareWorkerPid = 0;
 
@@ -155,6 +156,7 @@ export class Stage {
   }
 
   async stop(): Promise<void> {
+    this.isStopping = true;
     this.generator.stop();
     for (const child of this.children) child.kill("SIGKILL");
     await Promise.all([...this.forges].map((stack) => stack.stop()));
