@@ -187,7 +187,8 @@ const commands = {
   build: buildSdk,
   start: () => runBuilt("start.js"),
   demo: () => runBuilt("demo.js"),
-  bench: () => {
+  bench: () => runBuilt("bench/outside/main.js"),
+  "bench-parts": () => {
     buildSdk();
     runBuilt("bench/bench.js");
   },

@@ -62,7 +62,7 @@ const FULL = {
   lessIdle: false,
 };
 
-/** `npm run bench [-- --short]`: the numbers that Forge is held to; exits 1 over any. */
+/** `npm run bench:parts [-- --short]`: the numbers that Forge is held to; exits 1 over any. */
 async function main(): Promise<void> {
   const scale = process.argv.includes("--short") ? SHORT : FULL;
   const { jobs, workflows, rounds, slack, slackMs } = scale;

@@ -179,18 +179,20 @@ export class Stack {
     );
   }
 
-  async startServer(): Promise<void> {
+  /** @param more settings of this start only. */
+  async startServer(more: Record<string, string> = {}): Promise<void> {
     this.say("Starting forge-server …");
     if (this.given.host) {
-      const env = this.serverEnvironment(this.ports.http);
+      const env = { ...this.serverEnvironment(this.ports.http), ...more };
       this.hosted = await this.given.host.start(env, this.logFile("forge-server"));
       this.apiUrl = this.hosted.url;
       return;
     }
     const role = this.options.split ? "api" : "all";
-    this.apiUrl = await this.runServer("forge-server", this.ports.http, role, (server) => {
+    const onSpawn = (server: ManagedProcess): void => {
       this.ownServer = server;
-    });
+    };
+    this.apiUrl = await this.runServer("forge-server", this.ports.http, role, onSpawn, more);
   }
 
   async startTemporalWorker(): Promise<void> {
@@ -210,6 +212,7 @@ export class Stack {
     port: number,
     role: "all" | "api" | "worker",
     onSpawn: (server: ManagedProcess) => void,
+    more: Record<string, string> = {},
   ): Promise<string> {
     const urlFile = join(this.home, `${name}.url`);
     rmSync(urlFile, { force: true });
@@ -219,7 +222,7 @@ export class Stack {
       name,
       program: process.execPath,
       args: [...nodeOptions, program, role, "--url-file", urlFile],
-      env: this.serverEnvironment(port),
+      env: { ...this.serverEnvironment(port), ...more },
       logFile: this.logFile(name),
     });
     onSpawn(server);

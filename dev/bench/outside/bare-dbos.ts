@@ -1,0 +1,26 @@
+import { DBOS } from "@dbos-inc/dbos-sdk";
+import { failPeer, serveQueue } from "./serve-peer";
+
+const POOL = 20;
+
+const workflow = DBOS.registerWorkflow(
+  async (): Promise<void> => {
+    await DBOS.runStep(async () => undefined, { name: "nothing" });
+  },
+  { name: "bareWorkflow" },
+);
+
+/** Workflows of DBOS with one empty step, run by the process that starts them. */
+async function main(): Promise<void> {
+  DBOS.setConfig({
+    name: "bench",
+    systemDatabaseUrl: process.argv[2] ?? "",
+    systemDatabasePoolSize: POOL,
+    logLevel: "error",
+    runAdminServer: false,
+  });
+  await DBOS.launch();
+  serveQueue(workflow);
+}
+
+main().catch(failPeer);

@@ -1,0 +1,22 @@
+import pg from "pg";
+
+/** Milliseconds of each of so many commits of one new row, one after the other: the disk's share of a write. */
+export async function commitRows(options: {
+  databaseUrl: string;
+  count: number;
+}): Promise<number[]> {
+  const client = new pg.Client({ connectionString: options.databaseUrl });
+  await client.connect();
+  try {
+    await client.query("create table if not exists commits (at timestamptz)");
+    const latencies: number[] = [];
+    while (latencies.length < options.count) {
+      const at = performance.now();
+      await client.query({ name: "commit", text: "insert into commits values (now())" });
+      latencies.push(performance.now() - at);
+    }
+    return latencies;
+  } finally {
+    await client.end();
+  }
+}

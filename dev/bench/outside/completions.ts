@@ -1,0 +1,20 @@
+/** Waits for things by id, also for those that are done before anyone waits. */
+export class Completions {
+  private readonly waiting = new Map<string, () => void>();
+  private readonly early = new Set<string>();
+
+  done(id: string): void {
+    const resolve = this.waiting.get(id);
+    if (!resolve) {
+      this.early.add(id);
+      return;
+    }
+    this.waiting.delete(id);
+    resolve();
+  }
+
+  async of(id: string): Promise<void> {
+    if (this.early.delete(id)) return;
+    await new Promise<void>((resolve) => this.waiting.set(id, resolve));
+  }
+}

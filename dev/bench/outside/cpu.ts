@@ -1,0 +1,60 @@
+import { readFileSync } from "node:fs";
+import { processesIn } from "../../stack/process-table";
+import { median } from "./rows";
+import type { Forge, Stage } from "./stage";
+
+/** Linux' unit for a process' times. */
+const TICKS_PER_S = 100;
+
+/** CPU times of each of some jobs or workflows, by process, in the rounds of a measurement. */
+export class CostNotes {
+  private readonly costs = new Map<string, number[]>();
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly forge: Forge,
+    private readonly perRound: number,
+  ) {}
+
+  /** @param what of which `run` runs `perRound`. */
+  async note<T>(what: string, run: () => Promise<T>): Promise<T> {
+    const before = cpuOf(this.stage, this.forge);
+    const result = await run();
+    for (const [part, seconds] of Object.entries(cpuOf(this.stage, this.forge))) {
+      const name = `CPU ms of ${part} per ${what}`;
+      const ms = ((seconds - (before[part] ?? 0)) * 1000) / this.perRound;
+      this.costs.set(name, [...(this.costs.get(name) ?? []), ms]);
+    }
+    return result;
+  }
+
+  /** Without the first round, which warms up. */
+  medians(): Record<string, number> {
+    const entries = [...this.costs].map(([name, values]) => [name, median(values.slice(1))]);
+    return Object.fromEntries(entries) as Record<string, number>;
+  }
+}
+
+/** CPU time of the processes so far, in seconds. Linux only; empty elsewhere. */
+function cpuOf(stage: Stage, forge: Forge): Record<string, number> {
+  if (process.platform !== "linux") return {};
+  return {
+    "forge-server": totalCpuSeconds(forge.pid),
+    Temporal: totalCpuSeconds(stage.temporalPid),
+    Postgres: processesIn(stage.postgresFolder).reduce((sum, pid) => sum + totalCpuSeconds(pid), 0),
+    "the bare worker": totalCpuSeconds(stage.bareWorkerPid),
+    "the load generator": totalCpuSeconds(stage.generator.pid),
+  };
+}
+
+/** With all threads and child processes that have ended, which the sum over its threads leaves out. */
+function totalCpuSeconds(pid: number): number {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    // After the name: utime, stime, cutime and cstime are fields 14 to 17 of proc_pid_stat(5).
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / TICKS_PER_S;
+  } catch {
+    return 0; // It has ended; its parent has its time.
+  }
+}

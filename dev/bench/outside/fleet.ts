@@ -1,0 +1,85 @@
+import { bodyOf, encode, HttpConnection } from "./http-connection";
+
+const HEARTBEAT_MS = 5_000;
+const WAIT_S = 50;
+
+export interface FleetOptions {
+  url: string;
+  workerKey: string;
+  workers: number;
+  /** Called when a worker has read the answer that gives it a job. */
+  onJob?: (jobId: string, at: number) => void;
+}
+
+interface NextJob {
+  job_id: string | null;
+  attempt: number;
+}
+
+/** Workers that poll, heartbeat, and complete each job as soon as they have it. */
+export class Fleet {
+  private readonly connections: HttpConnection[] = [];
+  private readonly timers: NodeJS.Timeout[] = [];
+  private readonly loops: Promise<void>[] = [];
+  private stopping = false;
+
+  private constructor(private readonly options: FleetOptions) {}
+
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const fleet = new Fleet(options);
+    const ids = Array.from({ length: options.workers }, (_, n) => `bench-${n}`);
+    await Promise.all(ids.map((id) => fleet.startWorker(id)));
+    return fleet;
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    for (const timer of this.timers) clearInterval(timer);
+    for (const connection of this.connections) connection.close();
+    await Promise.all(this.loops);
+  }
+
+  private async startWorker(id: string): Promise<void> {
+    const [main, beside] = await Promise.all([this.connect(), this.connect()]);
+    const gpu = { name: "cpu", memory_gb: 0 };
+    bodyOf(await main.send(this.call("register", { worker_id: id, gpu, tags: [] })));
+    const heartbeat = this.call("heartbeat", { worker_id: id });
+    this.timers.push(
+      setInterval(() => beside.send(heartbeat).catch(() => undefined), HEARTBEAT_MS),
+    );
+    const loop = this.work(id, main).catch((error: unknown) => {
+      if (!this.stopping) throw error;
+    });
+    // Without a handler an error would end the process before stop() can report it.
+    loop.catch(() => undefined);
+    this.loops.push(loop);
+  }
+
+  private async connect(): Promise<HttpConnection> {
+    const connection = await HttpConnection.open(this.options.url);
+    this.connections.push(connection);
+    return connection;
+  }
+
+  private call(endpoint: string, body: object): Buffer {
+    return encode({ method: "POST", path: `/worker/${endpoint}`, body }, this.options.workerKey);
+  }
+
+  private async work(id: string, connection: HttpConnection): Promise<void> {
+    const poll = this.call("next_job", { worker_id: id, wait_seconds: WAIT_S });
+    while (!this.stopping) {
+      const { job_id, attempt } = bodyOf<NextJob>(await connection.send(poll));
+      if (!job_id) continue;
+      this.options.onJob?.(job_id, performance.now());
+      const result = {
+        worker_id: id,
+        job_id,
+        attempt,
+        status: "completed",
+        result: {},
+        metrics: { rows_processed: 1_000 },
+      };
+      bodyOf(await connection.send(this.call("job_result", result)));
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { checkoutRoot } from "../../stack/paths";
+import type { LoadReply, Loads } from "./load-generator";
+
+/** The process that makes the load, as the parent sees it. */
+export class Generator {
+  /** Of a core, by the last loads, the most; since `takeShare`. */
+  private share = 0;
+
+  private constructor(private readonly child: ChildProcess) {}
+
+  static start(): Generator {
+    return new Generator(fork(join(checkoutRoot(), "dist/dev/bench/outside/load-generator.js")));
+  }
+
+  async run<Name extends keyof Loads>(
+    name: Name,
+    options: Parameters<Loads[Name]>[0],
+  ): Promise<Awaited<ReturnType<Loads[Name]>>> {
+    const listening = new AbortController();
+    const { signal } = listening;
+    const replied = once(this.child, "message", { signal });
+    const ended = once(this.child, "exit", { signal }).then(() => {
+      throw new Error("the load generator ended");
+    });
+    // Both reject when the race is over.
+    for (const one of [replied, ended]) one.catch(() => undefined);
+    this.child.send({ name, options });
+    const [reply] = (await Promise.race([replied, ended]).finally(() => listening.abort())) as [
+      LoadReply,
+    ];
+    if (reply.error !== undefined) throw new Error(`${name}: ${reply.error}`);
+    this.share = Math.max(this.share, reply.cpuShare);
+    return reply.result as Awaited<ReturnType<Loads[Name]>>;
+  }
+
+  /** The largest share of a core that a load has taken since the last call. */
+  takeShare(): number {
+    const { share } = this;
+    this.share = 0;
+    return share;
+  }
+
+  get pid(): number {
+    return this.child.pid ?? 0;
+  }
+
+  stop(): void {
+    this.child.kill();
+  }
+}

@@ -1,0 +1,55 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { bodyOf, encode, HttpConnection } from "./http-connection";
+
+let server: Server;
+let connection: HttpConnection;
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    let text = "";
+    request.on("data", (chunk) => {
+      text += chunk;
+    });
+    request.on("end", () => {
+      const { method, url, headers } = request;
+      const body = JSON.stringify({ method, url, key: headers["x-service-api-key"], text, é: "ü" });
+      response.writeHead(url === "/refused" ? 409 : 200, {
+        "content-length": Buffer.byteLength(body),
+      });
+      // In two pieces, of which the first ends within a character.
+      response.write(Buffer.from(body).subarray(0, -3));
+      setTimeout(() => response.end(Buffer.from(body).subarray(-3)), 5);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  connection = await HttpConnection.open(
+    `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+  );
+});
+
+afterAll(async () => {
+  connection.close();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test("requests are sent and answers read, one after the other on one connection", async () => {
+  for (const body of [undefined, { é: 1 }]) {
+    const call = { method: "POST", path: "/a", body } as const;
+    expect(bodyOf(await connection.send(encode(call, "key")))).toEqual({
+      method: "POST",
+      url: "/a",
+      key: "key",
+      text: body === undefined ? "" : '{"é":1}',
+      é: "ü",
+    });
+  }
+});
+
+test("a refusal is an error with its body; so is a second request before the first's answer", async () => {
+  const request = encode({ method: "GET", path: "/refused" }, "key");
+  const first = connection.send(request);
+  await expect(connection.send(request)).rejects.toThrow("a request is waiting");
+  const answer = await first;
+  expect(() => bodyOf(answer)).toThrow(/HTTP 409 .*refused/);
+});

@@ -1,0 +1,130 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Client } from "@temporalio/client";
+import { jobWorkflowId } from "../../../core/workflow-ids";
+import { all, type Queryable } from "../../../infra/database/pool";
+import { ApiClient } from "../../api-client";
+import { waitFor } from "../../stack/wait";
+import type { CountingPostgresProxy } from "./postgres-proxy";
+import { median } from "./rows";
+import type { CountingTemporalProxy } from "./temporal-proxy";
+
+const WORKER = "bench-counted";
+/** A loop of the server that pauses longer than this is in few jobs' time, so the median leaves it out. */
+const IDLE_MS = 2_500;
+
+export interface CountedForge {
+  url: string;
+  userKey: string;
+  workerKey: string;
+  /** Between the forge-server and its servers. */
+  postgres: CountingPostgresProxy;
+  temporal: CountingTemporalProxy;
+  /** For looking; not through the proxies. */
+  pool: Queryable;
+  client: Client;
+}
+
+export interface JobCost {
+  transactions: number;
+  statements: number;
+  temporalCalls: number;
+  historyEvents: number;
+  /** Of each kind of transaction, by the first words of its statements. */
+  byTransaction: Record<string, number>;
+  byCall: Record<string, number>;
+}
+
+/**
+ * Counts what one short job costs, of several that run one after the other, each from the worker's poll
+ * before the submission until nothing of it is left to do. The worker sends no heartbeats.
+ */
+export async function countJobCost(forge: CountedForge, jobs: number): Promise<JobCost> {
+  const worker = new ApiClient(forge.url, forge.workerKey);
+  await worker.post("/worker/register", { worker_id: WORKER, gpu: { name: "cpu", memory_gb: 0 } });
+  const takeBoth = () => ({ transactions: forge.postgres.take(), calls: forge.temporal.take() });
+  const runOne = async (): Promise<string> => await runJob(forge, worker);
+  // The first ones prepare statements and fill caches.
+  for (let n = 0; n < 3; n++) await runOne();
+  takeBoth();
+  await sleep(IDLE_MS);
+  const idle = takeBoth();
+  const ids: string[] = [];
+  const taken: ReturnType<typeof takeBoth>[] = [];
+  while (ids.length < jobs) {
+    ids.push(await runOne());
+    taken.push(takeBoth());
+  }
+  const transactions = taken.map((one) => one.transactions.map(labelOf));
+  const byTransaction = perJob(transactions, new Set(idle.transactions.map(labelOf)));
+  const byCall = perJob(
+    taken.map((one) => one.calls),
+    new Set(idle.calls),
+  );
+  const statementsOf = (label: string): number => label.split(SEPARATOR).length;
+  const histories = await Promise.all(ids.map((id) => historyLength(forge.client, id)));
+  return {
+    transactions: sum(Object.values(byTransaction)),
+    statements: sum(Object.entries(byTransaction).map(([label, n]) => n * statementsOf(label))),
+    temporalCalls: sum(Object.values(byCall)),
+    historyEvents: median(histories),
+    byTransaction,
+    byCall,
+  };
+}
+
+/** A job from its submission to its end; the worker waits before and after it. */
+async function runJob({ pool, url, userKey }: CountedForge, worker: ApiClient): Promise<string> {
+  const polled = worker.post<{ job_id: string; attempt: number }>("/worker/next_job", {
+    worker_id: WORKER,
+    wait_seconds: 50,
+  });
+  await waitFor("the worker to wait", async () => {
+    const text = "select from workers where worker_id = $1 and available_until > now()";
+    return (await all(pool, text, [WORKER])).length === 1;
+  });
+  await new ApiClient(url, userKey).submit("audit", { dataset_uri: "s3://bucket/data.parquet" });
+  const { job_id, attempt } = await polled;
+  await worker.post("/worker/job_result", {
+    worker_id: WORKER,
+    job_id,
+    attempt,
+    status: "completed",
+    result: {},
+    metrics: { rows_processed: 1_000 },
+  });
+  await waitFor("the job to have ended, and its outbox to be empty", async () => {
+    const text =
+      "select from jobs j where job_id = $1 and status = 'completed' and not exists (select from outbox o where o.job_id = j.job_id)";
+    return (await all(pool, text, [job_id])).length === 1;
+  });
+  // The workflow's last call to Temporal follows the last write.
+  await sleep(AFTER_MS);
+  return job_id;
+}
+
+const AFTER_MS = 150;
+const SEPARATOR = " | ";
+const LABEL_LENGTH = 80;
+
+const labelOf = (statements: string[]): string =>
+  statements.map((text) => text.replace(/\s+/g, " ").trim().slice(0, LABEL_LENGTH)).join(SEPARATOR);
+
+/**
+ * How often each label occurs per job: the median, so that it is a whole number that a busy machine does not
+ * change. Of what the idle server does as well, the least that any job had: the rest may be the server's own.
+ */
+function perJob(jobs: string[][], idle: Set<string>): Record<string, number> {
+  const labels = [...new Set(jobs.flat())].sort();
+  const counted = labels.map((label): [string, number] => {
+    const counts = jobs.map((job) => job.filter((one) => one === label).length);
+    return [label, idle.has(label) ? Math.min(...counts) : median(counts)];
+  });
+  return Object.fromEntries(counted.filter(([, count]) => count > 0));
+}
+
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+
+async function historyLength(client: Client, jobId: string): Promise<number> {
+  const { events } = await client.workflow.getHandle(jobWorkflowId(jobId)).fetchHistory();
+  return events?.length ?? 0;
+}

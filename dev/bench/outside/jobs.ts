@@ -1,0 +1,106 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Completions } from "./completions";
+import { Fleet } from "./fleet";
+import { bodyOf, encode, HttpConnection } from "./http-connection";
+import { JobEvents } from "./job-events";
+
+/** An audit of a dataset that is never read: the workers of the benchmark do no work. */
+export const SUBMISSION = {
+  method: "POST",
+  path: "/api/jobs/audit",
+  body: { dataset_uri: "s3://bucket/data.parquet" },
+} as const;
+
+export interface JobsOptions {
+  url: string;
+  userKey: string;
+  workerKey: string;
+  workers: number;
+  jobs: number;
+}
+
+/** Longest that a run waits for its last job. */
+const PATIENCE_MS = 120_000;
+
+/**
+ * Jobs per second from end to end: each is submitted, polled for, completed, billed and has its manifest.
+ * The next one is submitted when one has ended, so `inFlight` are under way at any time.
+ */
+export async function runJobs(options: JobsOptions & { inFlight: number }): Promise<number> {
+  const { url, userKey, jobs, inFlight } = options;
+  const ends = new Completions();
+  const events = await JobEvents.open(url, userKey, ({ job_id, status }) => {
+    if (status === "completed" || status === "failed") ends.done(job_id);
+  });
+  const request = encode(SUBMISSION, userKey);
+  let submitted = 0;
+  const submitInTurn = async (connection: HttpConnection): Promise<void> => {
+    while (submitted < jobs) {
+      submitted += 1;
+      const { job_id } = bodyOf<{ job_id: string }>(await connection.send(request));
+      await within(PATIENCE_MS, ends.of(job_id));
+    }
+  };
+  const fleet = await Fleet.start(options);
+  const lanes = await openAll(url, inFlight);
+  try {
+    const began = performance.now();
+    await Promise.all(lanes.map(submitInTurn));
+    return jobs / ((performance.now() - began) / 1000);
+  } finally {
+    for (const lane of lanes) lane.close();
+    await fleet.stop();
+    events.close();
+  }
+}
+
+/**
+ * Milliseconds from sending a submission to a waiting worker's having the job, one per job; `perSecond` are
+ * submitted at regular intervals, however long each takes.
+ */
+export async function paceJobs(options: JobsOptions & { perSecond: number }): Promise<number[]> {
+  const { url, userKey, jobs, perSecond } = options;
+  const dispatched = new Map<string, number>();
+  const fleet = await Fleet.start({
+    ...options,
+    onJob: (jobId, at) => void dispatched.set(jobId, at),
+  });
+  const request = encode(SUBMISSION, userKey);
+  const lanes = await openAll(url, Math.min(jobs, 2 * perSecond));
+  try {
+    // Until the polls of all workers wait.
+    await sleep(500);
+    const began = performance.now();
+    const sent = await Promise.all(
+      Array.from({ length: jobs }, async (_, n) => {
+        await sleep(began + (n * 1000) / perSecond - performance.now());
+        const lane = lanes.pop();
+        if (!lane) throw new Error("submissions take longer than two seconds");
+        const at = performance.now();
+        const { job_id } = bodyOf<{ job_id: string }>(await lane.send(request));
+        lanes.push(lane);
+        return { jobId: job_id, at };
+      }),
+    );
+    const until = performance.now() + PATIENCE_MS;
+    while (dispatched.size < jobs && performance.now() < until) await sleep(50);
+    return sent.map(({ jobId, at }) => (dispatched.get(jobId) ?? Number.NaN) - at);
+  } finally {
+    for (const lane of lanes) lane.close();
+    await fleet.stop();
+  }
+}
+
+const openAll = (url: string, count: number): Promise<HttpConnection[]> =>
+  Promise.all(Array.from({ length: count }, () => HttpConnection.open(url)));
+
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  const timeout = new AbortController();
+  const late = sleep(ms, undefined, { signal: timeout.signal }).then(() => {
+    throw new Error(`a job has not ended within ${ms / 1000} s`);
+  });
+  // Rejects when aborted, after the race is decided.
+  late.catch(() => undefined);
+  await Promise.race([work, late]);
+  timeout.abort();
+}

@@ -1,0 +1,38 @@
+import { commitRows } from "./commits";
+import { paceJobs, runJobs } from "./jobs";
+import { sendRequests } from "./requests";
+import { paceWorkflows, runWorkflows } from "./workflows";
+
+const loads = { commitRows, paceJobs, runJobs, sendRequests, paceWorkflows, runWorkflows };
+
+export type Loads = typeof loads;
+
+export interface LoadRequest {
+  name: keyof Loads;
+  options: unknown;
+}
+
+export interface LoadReply {
+  result?: unknown;
+  error?: string;
+  /** CPU time of this process over the load's time. At 1 it would be the limit itself. */
+  cpuShare: number;
+}
+
+/** Runs one load at a time, as the parent process asks. All of the benchmark's clients are in this process. */
+async function run({ name, options }: LoadRequest): Promise<LoadReply> {
+  const load = loads[name] as (given: unknown) => Promise<unknown>;
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const reply = await load(options).then(
+    (result) => ({ result }),
+    (error: unknown) => ({ error: String(error) }),
+  );
+  const { user, system } = process.cpuUsage(before);
+  return { ...reply, cpuShare: (user + system) / 1000 / (performance.now() - began) };
+}
+
+process.on("disconnect", () => process.exit());
+process.on("message", (request: LoadRequest) => {
+  void run(request).then((reply) => process.send?.(reply));
+});

@@ -1,0 +1,107 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Command } from "commander";
+import { checkoutRoot } from "../../stack/paths";
+import { sayOnStderr as say } from "../../stack/say";
+import { currentLoad, factsOf } from "./machine";
+import { measureCost } from "./measure-cost";
+import { measureCallsAlone, measureDispatch } from "./measure-latency";
+import { measureHeartbeats, measureReads } from "./measure-requests";
+import { measureStart } from "./measure-start";
+import { measureBurst, measureThroughput } from "./measure-throughput";
+import type { Row } from "./rows";
+import { FULL, QUICK, type Scale } from "./scale";
+import { Stage } from "./stage";
+import { type Report, tableOf, writeTable } from "./table";
+
+type Measure = (stage: Stage, scale: Scale) => Promise<Row[]>;
+
+const MEASURES: Record<string, Measure> = {
+  P1: measureThroughput,
+  P2: measureDispatch,
+  P3: measureHeartbeats,
+  P4: measureReads,
+  P5: measureCallsAlone,
+  P8: measureCost,
+  P9: measureBurst,
+  P10: measureStart,
+};
+
+interface Options {
+  only?: string;
+  quick?: boolean;
+  write?: boolean;
+}
+
+async function run({ only, quick = false, write = false }: Options): Promise<void> {
+  const names = only?.split(",") ?? Object.keys(MEASURES);
+  const unknown = names.find((name) => !(name in MEASURES));
+  if (unknown !== undefined) {
+    throw new Error(`no measurement ${unknown}; there are ${Object.keys(MEASURES).join(", ")}`);
+  }
+  if (write && (only !== undefined || quick)) {
+    throw new Error("--write needs a full run: leave out --only and --quick");
+  }
+  const loadBefore = currentLoad();
+  const began = performance.now();
+  const stage = new Stage();
+  const interrupt = (): void => void stage.stop().then(() => process.exit(130));
+  process.once("SIGINT", interrupt);
+  process.once("SIGTERM", interrupt);
+  try {
+    say("Starting Postgres, Temporal and the peers …");
+    await stage.start();
+    const facts = { ...factsOf(await stage.versions()), loadBefore };
+    const rows = await measureAll(stage, names, quick ? QUICK : FULL);
+    const seconds = (performance.now() - began) / 1000;
+    publish({ facts, form: quick ? "quick" : "full", seconds, rows }, write && !process.exitCode);
+  } finally {
+    await stage.stop();
+  }
+}
+
+/** One that fails is left out, and lets the process fail at its end. */
+async function measureAll(stage: Stage, names: string[], scale: Scale): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const name of names) {
+    const begin = performance.now();
+    try {
+      rows.push(...((await MEASURES[name]?.(stage, scale)) ?? []));
+      say(`Measured ${name} in ${((performance.now() - begin) / 1000).toFixed(0)} s`);
+    } catch (error) {
+      if (stage.isStopping) throw error;
+      say(`${name} failed: ${String(error)}`);
+      process.exitCode = 1;
+    }
+  }
+  return rows;
+}
+
+function publish(report: Report, write: boolean): void {
+  const folder = join(checkoutRoot(), ".forge");
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, "bench.json");
+  writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
+  const table = tableOf(report);
+  process.stdout.write(`${table}\n`);
+  if (write) writeTable(table);
+  for (const { id, what, generatorShare = 0 } of report.rows) {
+    if (generatorShare > GENERATOR_LIMIT) say(`${id}, ${what}: the load generator was the limit`);
+  }
+  say(`All values: ${file}`);
+}
+
+/** Of a core. */
+const GENERATOR_LIMIT = 0.8;
+
+new Command("npm run bench --")
+  .description("Measure Forge and its peers from outside, over HTTP")
+  .option("--only <names>", `comma-separated, of ${Object.keys(MEASURES).join(", ")}`)
+  .option("--quick", "in about a minute; it shows large differences only")
+  .option("--write", "also put the table into docs/performance.md")
+  .action(run)
+  .parseAsync()
+  .catch((error: unknown) => {
+    say(error instanceof Error ? (error.stack ?? error.message) : String(error));
+    process.exit(1);
+  });

@@ -1,0 +1,89 @@
+import type { HttpCall } from "./http-connection";
+import { SUBMISSION } from "./jobs";
+import { completeJobs } from "./prepared-jobs";
+import { interleave } from "./rounds";
+import { median, type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import type { Stage } from "./stage";
+
+const PER_SECOND = 10;
+
+/** P2: from the submission to a waiting worker's having the job, and from a bare workflow's start to its activity. */
+export async function measureDispatch(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator, temporalAddress: address } = stage;
+  const { pacedJobs: count, workers, rounds } = scale;
+  const forge = await stage.startForge();
+  try {
+    const paced = { perSecond: PER_SECOND };
+    const result = await interleave(
+      rounds,
+      async () =>
+        median(await generator.run("paceJobs", { ...forge, ...paced, workers, jobs: count })),
+      {
+        name: "bare Temporal",
+        measure: async () =>
+          median(await generator.run("paceWorkflows", { address, ...paced, count })),
+      },
+    );
+    return [
+      rowOf(
+        {
+          id: "P2",
+          what: `submission to the job in the worker's hands at ${PER_SECOND}/s, p50; bare start to activity`,
+          unit: "ms",
+          goal: { of: "ratio", atMost: 0.25 },
+        },
+        result,
+        { generatorShare: generator.takeShare() },
+      ),
+    ];
+  } finally {
+    await forge.stop();
+  }
+}
+
+/** P5: one call at a time, on an idle server. */
+export async function measureCallsAlone(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator, peerDatabaseUrl: databaseUrl } = stage;
+  const { calls: count, rounds } = scale;
+  const forge = await stage.startForge();
+  const p50 = async (call: HttpCall): Promise<number> => {
+    const options = { url: forge.url, key: forge.userKey, calls: [call], connections: 1, count };
+    return median((await generator.run("sendRequests", options)).latencies);
+  };
+  const health = {
+    name: "GET /healthz",
+    measure: () => p50({ method: "GET", path: "/healthz" }),
+  };
+  const commit = {
+    name: "one-row commit",
+    measure: async () => median(await generator.run("commitRows", { databaseUrl, count })),
+  };
+  const alone = [
+    { what: "ping", call: { method: "GET", path: "/api/auth/ping" }, peer: health, atMost: 1.1 },
+    { what: "list of 20", call: LIST_OF_20, peer: health, atMost: 1.5 },
+    // Last, because the workflows of its jobs start later and would disturb the others.
+    { what: "submission", call: SUBMISSION, peer: commit, atMost: 2 },
+  ] as const;
+  try {
+    await completeJobs(stage, forge, 20);
+    const rows: Row[] = [];
+    for (const { what, call, peer, atMost } of alone) {
+      const result = await interleave(rounds, () => p50(call), peer);
+      const goal = { of: "forge", atMost } as const;
+      const more = { generatorShare: generator.takeShare() };
+      rows.push(
+        rowOf(
+          { id: "P5", what: `${what}, one call at a time, p50`, unit: "ms", goal },
+          result,
+          more,
+        ),
+      );
+    }
+    return rows;
+  } finally {
+    await forge.stop();
+  }
+}
+
+export const LIST_OF_20 = { method: "GET", path: "/api/jobs?limit=20" } as const;

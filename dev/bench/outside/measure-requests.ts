@@ -1,0 +1,123 @@
+import type { HttpCall } from "./http-connection";
+import { LIST_OF_20 } from "./measure-latency";
+import { completeJobs, insertPeerJobs } from "./prepared-jobs";
+import { interleave } from "./rounds";
+import { type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import type { Stage } from "./stage";
+
+const CONNECTIONS = 64;
+const GPU = { util: 50, mem_used: 1, mem_total: 2 };
+
+/** P3: heartbeats of a fleet, each of the next worker. */
+export async function measureHeartbeats(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { expressUrl } = stage;
+  const forge = await stage.startForge();
+  try {
+    const ids = Array.from({ length: scale.fleet }, (_, n) => `bench-${n}`);
+    const register = (path: string): HttpCall[] =>
+      ids.map((id) => call(path, { worker_id: id, gpu: { name: "cpu", memory_gb: 0 }, tags: [] }));
+    const beats = (path: string): HttpCall[] =>
+      ids.map((id) => call(path, { worker_id: id, gpu: GPU }));
+    await sendOnce(stage, forge.url, forge.workerKey, register("/worker/register"));
+    await sendOnce(stage, expressUrl, "", register("/workers"));
+    return [
+      await compareRates(stage, scale, {
+        described: {
+          id: "P3",
+          what: `heartbeats of ${scale.fleet.toLocaleString("en")} workers`,
+          unit: "/s",
+          goal: { of: "ratio", atLeast: 3 },
+        },
+        // Each worker has a connection, as in a fleet: Forge answers heartbeats together, every 100 ms.
+        connections: scale.fleet,
+        forge: { url: forge.url, key: forge.workerKey, calls: beats("/worker/heartbeat") },
+        peer: {
+          url: expressUrl,
+          key: "",
+          calls: beats("/heartbeats"),
+          name: "express + pg UPDATE",
+        },
+      }),
+    ];
+  } finally {
+    await forge.stop();
+  }
+}
+
+const JOBS = 100;
+
+/** P4: one job, and the newest 20 of a list. */
+export async function measureReads(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { expressUrl } = stage;
+  const forge = await stage.startForge();
+  try {
+    const ids = await completeJobs(stage, forge, JOBS);
+    const peerIds = await insertPeerJobs(expressUrl, JOBS);
+    const get = (path: string): HttpCall => ({ method: "GET", path });
+    const at = { url: forge.url, key: forge.userKey };
+    const peer = { url: expressUrl, key: "", name: "express + pg SELECT" };
+    return [
+      await compareRates(stage, scale, {
+        described: {
+          id: "P4",
+          what: "GET of a completed job",
+          unit: "/s",
+          goal: { of: "ratio", atLeast: 0.9 },
+        },
+        forge: { ...at, calls: ids.map((id) => get(`/api/jobs/${id}`)) },
+        peer: { ...peer, calls: peerIds.map((id) => get(`/jobs/${id}`)) },
+      }),
+      await compareRates(stage, scale, {
+        described: {
+          id: "P4",
+          what: "list of 20 completed jobs",
+          unit: "/s",
+          goal: { of: "forge", atLeast: 2_000 },
+        },
+        forge: { ...at, calls: [LIST_OF_20] },
+        peer: { ...peer, calls: [get("/jobs")] },
+      }),
+    ];
+  } finally {
+    await forge.stop();
+  }
+}
+
+interface Target {
+  url: string;
+  key: string;
+  calls: HttpCall[];
+}
+
+async function compareRates(
+  { generator }: Stage,
+  { rounds, seconds, warmUpSeconds }: Scale,
+  given: {
+    described: Pick<Row, "id" | "what" | "unit" | "goal">;
+    connections?: number;
+    forge: Target;
+    peer: Target & { name: string };
+  },
+): Promise<Row> {
+  const { connections = CONNECTIONS } = given;
+  const rate = async ({ url, key, calls }: Target, forS = seconds): Promise<number> => {
+    const options = { url, key, calls, connections, seconds: forS };
+    return (await generator.run("sendRequests", options)).perSecond;
+  };
+  const { forge, peer } = given;
+  for (const target of [forge, peer]) await rate(target, warmUpSeconds);
+  const result = await interleave(rounds, () => rate(forge), {
+    name: peer.name,
+    measure: () => rate(peer),
+  });
+  return rowOf(given.described, result, { generatorShare: generator.takeShare() });
+}
+
+const call = (path: string, body: object): HttpCall => ({ method: "POST", path, body });
+
+async function sendOnce(stage: Stage, url: string, key: string, calls: HttpCall[]): Promise<void> {
+  const options = { url, key, calls, connections: 16, count: calls.length };
+  await stage.generator.run("sendRequests", options);
+  stage.generator.takeShare();
+}

@@ -1,0 +1,104 @@
+import { CostNotes } from "./cpu";
+import { SUBMISSION } from "./jobs";
+import { interleave, interleaveAll } from "./rounds";
+import { type Row, rowOf } from "./rows";
+import type { Scale } from "./scale";
+import type { Forge, Stage } from "./stage";
+
+/** Queues are so much faster, and a round must take a second or more. */
+const QUEUE_FACTOR = 8;
+
+/**
+ * P1: jobs per second from submission to `completed`; bare workflows on the same Temporal server; and jobs of
+ * queues on the same Postgres, which have no workers of their own machines, no bills and no manifests.
+ */
+export async function measureThroughput(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator, temporalAddress } = stage;
+  const { jobs, inFlight, workers, rounds } = scale;
+  const forge = await stage.startForge();
+  const queues = scale.queues ? await stage.startQueues() : [];
+  const costs = new CostNotes(stage, forge, jobs);
+  const temporal = {
+    name: "bare Temporal",
+    measure: () =>
+      costs.note("bare workflow", () =>
+        generator.run("runWorkflows", { address: temporalAddress, count: jobs, inFlight }),
+      ),
+  };
+  const peers = queues.map(({ name, url }) => ({
+    name,
+    measure: async () => {
+      const options = { url, key: "", calls: [{ ...SUBMISSION, path: "/jobs" }] };
+      const load = { ...options, connections: inFlight, count: jobs * QUEUE_FACTOR };
+      return (await generator.run("sendRequests", load)).perSecond;
+    },
+  }));
+  try {
+    const [first, ...others] = await interleaveAll(
+      rounds,
+      () =>
+        costs.note("job", () => generator.run("runJobs", { ...forge, workers, jobs, inFlight })),
+      [temporal, ...peers],
+    );
+    if (!first) throw new Error("nothing was measured");
+    const described = { id: "P1", unit: "/s" } as const;
+    const generatorShare = generator.takeShare();
+    return [
+      rowOf(
+        {
+          ...described,
+          what: `jobs end to end, ${workers} workers, ${inFlight} in flight; bare one-activity workflows`,
+          goal: { of: "ratio", atLeast: 1 },
+        },
+        first,
+        { generatorShare, details: costs.medians() },
+      ),
+      ...others.map((each) =>
+        rowOf({ ...described, what: "the same; jobs of a queue" }, each, { generatorShare }),
+      ),
+    ];
+  } finally {
+    for (const queue of queues) queue.stop();
+    await forge.stop();
+  }
+}
+
+/** P9: submissions accepted per second, each round by a server without other jobs. */
+export async function measureBurst(stage: Stage, scale: Scale): Promise<Row[]> {
+  const { generator, expressUrl } = stage;
+  const { burst, burstRounds } = scale;
+  const send = async (url: string, key: string, path: string, count: number): Promise<number> => {
+    const calls = [{ ...SUBMISSION, path }];
+    const options = { url, key, calls, connections: 64, count };
+    return (await generator.run("sendRequests", options)).perSecond;
+  };
+  const onFreshForge = async (): Promise<number> => {
+    const forge: Forge = await stage.startForge();
+    try {
+      await send(forge.url, forge.userKey, SUBMISSION.path, WARM_UP);
+      return await send(forge.url, forge.userKey, SUBMISSION.path, burst);
+    } finally {
+      await forge.stop();
+    }
+  };
+  const peer = {
+    name: "express + pg INSERT",
+    measure: () => send(expressUrl, "", "/jobs", burst),
+  };
+  const result = await interleave(burstRounds, onFreshForge, peer);
+  return [
+    rowOf(
+      {
+        id: "P9",
+        what: `submissions accepted in a burst of ${burst.toLocaleString("en")}, no worker`,
+        unit: "/s",
+        goal: { of: "ratio", atLeast: 0.4 },
+      },
+      result,
+      { generatorShare: generator.takeShare() },
+    ),
+  ];
+}
+
+/** Submissions before the burst: the first ones compile code and open connections. */
+const WARM_UP = 200;

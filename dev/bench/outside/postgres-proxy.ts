@@ -1,0 +1,102 @@
+import { once } from "node:events";
+import {
+  type AddressInfo,
+  createConnection,
+  createServer,
+  type Server,
+  type Socket,
+} from "node:net";
+import { splitMessages } from "./postgres-messages";
+
+const CONTROL = /^\s*(begin|start transaction|commit|rollback)\b/i;
+
+/**
+ * Counts what a client asks of Postgres, exactly and without a setting of the server: a TCP proxy that reads
+ * the wire protocol. Connections with TLS pass uncounted.
+ */
+export class CountingPostgresProxy {
+  /** The statements of each transaction that has ended, in order; a statement alone is a transaction. */
+  private transactions: string[][] = [];
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: URL,
+  ) {}
+
+  /** @param databaseUrl the database that is behind it. */
+  static async start(databaseUrl: string): Promise<CountingPostgresProxy> {
+    const server = createServer();
+    const proxy = new CountingPostgresProxy(server, new URL(databaseUrl));
+    server.on("connection", (client) => proxy.forward(client));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    return proxy;
+  }
+
+  /** The same database, through the proxy. */
+  get url(): string {
+    const { username, password, pathname } = this.target;
+    const { port } = this.server.address() as AddressInfo;
+    return `postgres://${username}:${password}@127.0.0.1:${port}${pathname}`;
+  }
+
+  /** Transactions since the last call, without BEGIN and COMMIT. */
+  take(): string[][] {
+    const { transactions } = this;
+    this.transactions = [];
+    return transactions;
+  }
+
+  stop(): void {
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+  }
+
+  private forward(client: Socket): void {
+    const server = this.connectToTarget();
+    const statements = new Map<string, string>();
+    let bound = "";
+    let current: string[] = [];
+    const note = (text: string): void => void current.push(text);
+    client.on(
+      "data",
+      splitMessages({ hasStartup: true }, (type, content) => {
+        const [first = "", second = ""] = content.toString("utf8").split("\0", 2);
+        if (type === "P") statements.set(first, second);
+        if (type === "B") bound = second;
+        if (type === "E") note(statements.get(bound) ?? `unknown statement ${bound}`);
+        if (type === "Q") note(first);
+      }),
+    );
+    server.on(
+      "data",
+      splitMessages({ hasStartup: false }, (type, content) => {
+        // ReadyForQuery: outside of a transaction block, so all that came before it has ended.
+        if (type !== "Z" || content.toString() !== "I" || current.length === 0) return;
+        this.transactions.push(current.filter((text) => !CONTROL.test(text)));
+        current = [];
+      }),
+    );
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      from.setNoDelay(true);
+      this.sockets.add(from);
+      from.pipe(to);
+      from.on("error", () => to.destroy());
+      from.on("close", () => {
+        this.sockets.delete(from);
+        to.destroy();
+      });
+    }
+  }
+
+  private connectToTarget(): Socket {
+    const { hostname, port, searchParams } = this.target;
+    const folder = searchParams.get("host");
+    if (folder?.startsWith("/")) return createConnection(`${folder}/.s.PGSQL.${port}`);
+    return createConnection({ host: hostname, port: Number(port) });
+  }
+}

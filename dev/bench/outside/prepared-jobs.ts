@@ -1,0 +1,29 @@
+import { ApiClient } from "../../api-client";
+import { SUBMISSION } from "./jobs";
+import type { Forge, Stage } from "./stage";
+
+/**
+ * Runs so many jobs to their end; their ids. Jobs that wait would cost more to read, for their reason to wait
+ * is worked out, and their workflows would start during the measurement.
+ */
+export async function completeJobs(
+  { generator }: Stage,
+  forge: Forge,
+  count: number,
+): Promise<string[]> {
+  await generator.run("runJobs", { ...forge, workers: 16, jobs: count, inFlight: 16 });
+  generator.takeShare();
+  const user = new ApiClient(forge.url, forge.userKey);
+  const { jobs } = await user.get<{ jobs: { job_id: string }[] }>(`/api/jobs?limit=${count}`);
+  return jobs.map((job) => job.job_id);
+}
+
+/** The same number of rows for express. */
+export async function insertPeerJobs(expressUrl: string, count: number): Promise<string[]> {
+  const peer = new ApiClient(expressUrl, "");
+  const ids: string[] = [];
+  while (ids.length < count) {
+    ids.push((await peer.post<{ job_id: string }>("/jobs", SUBMISSION.body)).job_id);
+  }
+  return ids;
+}

@@ -1,0 +1,50 @@
+import { bodyOf, encode, type HttpCall, HttpConnection } from "./http-connection";
+
+export interface RequestsOptions {
+  url: string;
+  key: string;
+  /** Sent in turn, again from the first. */
+  calls: HttpCall[];
+  /** Each has one request under way at any time. */
+  connections: number;
+  /** Ends after so many requests, or so many seconds. */
+  count?: number;
+  seconds?: number;
+}
+
+export interface RequestsResult {
+  perSecond: number;
+  /** Of each request, in milliseconds. */
+  latencies: number[];
+}
+
+/** Sends requests as fast as they are answered. @throws if one is not answered by 2xx. */
+export async function sendRequests(options: RequestsOptions): Promise<RequestsResult> {
+  const { url, key, calls, connections, count = Number.POSITIVE_INFINITY } = options;
+  const requests = calls.map((call) => encode(call, key));
+  const open = await Promise.all(
+    Array.from({ length: connections }, () => HttpConnection.open(url)),
+  );
+  const latencies: number[] = [];
+  let sent = 0;
+  const began = performance.now();
+  const endsAt = began + (options.seconds ?? Number.POSITIVE_INFINITY) * 1000;
+  const sendInTurn = async (connection: HttpConnection): Promise<void> => {
+    while (sent < count) {
+      const at = performance.now();
+      if (at >= endsAt) return;
+      const request = requests[sent++ % requests.length];
+      if (!request) throw new Error("there are no calls to send");
+      const answer = await connection.send(request);
+      if (answer.status >= 300) bodyOf(answer);
+      latencies.push(performance.now() - at);
+    }
+  };
+  try {
+    await Promise.all(open.map(sendInTurn));
+    const perSecond = latencies.length / ((performance.now() - began) / 1000);
+    return { perSecond, latencies };
+  } finally {
+    for (const connection of open) connection.close();
+  }
+}

@@ -1,0 +1,201 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Connection } from "@temporalio/client";
+import pg from "pg";
+import { checkoutRoot } from "../../stack/paths";
+import { saySilently } from "../../stack/say";
+import { Stack } from "../../stack/stack";
+import { Generator } from "./generator";
+import { CountingPostgresProxy } from "./postgres-proxy";
+import { CountingTemporalProxy } from "./temporal-proxy";
+
+/** The load generator asks more often than a user may. */
+const UNLIMITED = { FORGE_RATE_LIMIT_PER_MINUTE: "10000000", FORGE_RATE_LIMIT_BURST: "1000000" };
+
+const QUEUES = [
+  { name: "graphile-worker", script: "bare-graphile-worker.js" },
+  { name: "pg-boss", script: "bare-pg-boss.js" },
+  { name: "DBOS", script: "bare-dbos.js" },
+];
+
+const databaseOf = (peer: string): string => `peer_${peer.toLowerCase().replaceAll("-", "_")}`;
+
+/** Where the load of one measurement goes. */
+export interface Forge {
+  url: string;
+  userKey: string;
+  workerKey: string;
+  databaseUrl: string;
+  pid: number;
+  stop(): Promise<void>;
+}
+
+/** A Forge whose calls to Postgres and Temporal are counted. */
+export interface CountedForge extends Forge {
+  postgres: CountingPostgresProxy;
+  temporal: CountingTemporalProxy;
+}
+
+/** One Postgres, one Temporal server, the peers on them, and the load generator. */
+export class Stage {
+  readonly generator = Generator.start();
+  private readonly home = mkdtempSync(join(tmpdir(), "forge-bench-"));
+  private readonly servers = new Stack({ home: this.home, agents: 0, say: saySilently });
+  private readonly children: ChildProcess[] = [];
+  private readonly forges = new Set<Stack>();
+  private serial = 0;
+  isStopping = false;
+  expressUrl = "";
+  bareWorkerPid = 0;
+
+  async start(): Promise<void> {
+    await this.servers.startDatabase();
+    await this.servers.startTemporal();
+    await this.administer("create database peer");
+    for (const { name } of QUEUES) await this.administer(`create database ${databaseOf(name)}`);
+    this.expressUrl = (await this.startPeer("bare-express.js", this.peerDatabaseUrl)).address;
+    this.bareWorkerPid = (
+      await this.startPeer("bare-temporal-worker.js", this.temporalAddress)
+    ).pid;
+  }
+
+  get temporalAddress(): string {
+    return this.servers.temporalAddress;
+  }
+
+  get temporalPid(): number {
+    return this.servers.temporal?.pid ?? 0;
+  }
+
+  get peerDatabaseUrl(): string {
+    return this.databaseUrl("peer");
+  }
+
+  /** Postgres' processes work in it. */
+  get postgresFolder(): string {
+    return join(this.home, "postgres");
+  }
+
+  /**
+   * A forge-server with a database and a task queue of its own, so that no measurement has the jobs of
+   * another one.
+   */
+  async startForge(): Promise<Forge> {
+    return await this.startForgeOn(await this.createDatabase(), {});
+  }
+
+  async startCountedForge(): Promise<CountedForge> {
+    const name = await this.createDatabase();
+    const postgres = await CountingPostgresProxy.start(this.databaseUrl(name));
+    const temporal = await CountingTemporalProxy.start(this.temporalAddress);
+    const forge = await this.startForgeOn(name, {
+      FORGE_DATABASE_URL: postgres.url,
+      TEMPORAL_ADDRESS: temporal.address,
+      // Its worker sends no heartbeats.
+      FORGE_HEARTBEAT_TIMEOUT_S: "600",
+    });
+    const stop = async (): Promise<void> => {
+      await forge.stop();
+      postgres.stop();
+      temporal.stop();
+    };
+    return { ...forge, postgres, temporal, stop };
+  }
+
+  async versions(): Promise<{ postgres: string; temporal: string }> {
+    const [row] = await this.administer<{ server_version: string }>("show server_version");
+    const connection = await Connection.connect({ address: this.temporalAddress });
+    const { serverVersion } = await connection.workflowService.getSystemInfo({});
+    await connection.close();
+    return { postgres: row?.server_version ?? "", temporal: serverVersion ?? "" };
+  }
+
+  private async createDatabase(): Promise<string> {
+    this.serial += 1;
+    const name = `bench_${this.serial}`;
+    await this.administer(`create database ${name} template forge`);
+    return name;
+  }
+
+  private async startForgeOn(name: string, env: Record<string, string>): Promise<Forge> {
+    const { temporalAddress } = this;
+    const stack = new Stack({
+      home: join(this.home, name),
+      agents: 0,
+      say: saySilently,
+      env: { ...UNLIMITED, FORGE_TASK_QUEUE: name, ...env },
+      given: { databaseUrl: this.databaseUrl(name), temporalAddress },
+    });
+    this.forges.add(stack);
+    await stack.start();
+    return {
+      url: stack.apiUrl,
+      userKey: stack.keys.userKey,
+      workerKey: stack.keys.workerKey,
+      databaseUrl: stack.databaseUrl,
+      pid: stack.server?.pid ?? 0,
+      stop: async () => {
+        await stack.stop();
+        this.forges.delete(stack);
+        await this.administer(`drop database ${name} with (force)`);
+      },
+    };
+  }
+
+  /** Starts the job queues and workflow engines that are peers of P1; only P1 needs them. */
+  async startQueues(): Promise<{ name: string; url: string; stop(): void }[]> {
+    return await Promise.all(
+      QUEUES.map(async ({ name, script }) => {
+        const peer = await this.startPeer(script, this.databaseUrl(databaseOf(name)));
+        return { name, url: peer.address, stop: () => void process.kill(peer.pid) };
+      }),
+    );
+  }
+
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    this.generator.stop();
+    for (const child of this.children) child.kill("SIGKILL");
+    await Promise.all([...this.forges].map((stack) => stack.stop()));
+    await this.servers.stop();
+    rmSync(this.home, { recursive: true, force: true });
+  }
+
+  private databaseUrl(name: string): string {
+    const url = new URL(this.servers.databaseUrl);
+    url.pathname = `/${name}`;
+    return url.href;
+  }
+
+  private async administer<R extends pg.QueryResultRow>(statement: string): Promise<R[]> {
+    const client = new pg.Client({ connectionString: this.databaseUrl("postgres") });
+    await client.connect();
+    try {
+      return (await client.query<R>(statement)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** @returns what it tells us when it is ready. @throws if it ends before. */
+  private async startPeer(script: string, argument: string): Promise<Peer> {
+    const program = join(checkoutRoot(), "dist/dev/bench/outside", script);
+    // Packages of others may use what pg has deprecated.
+    const child = fork(program, [argument], { execArgv: ["--no-deprecation"] });
+    this.children.push(child);
+    const ended = once(child, "exit").then(() => {
+      throw new Error(`${script} ended before it was ready`);
+    });
+    ended.catch(() => undefined);
+    const [address] = (await Promise.race([once(child, "message"), ended])) as [string];
+    return { address, pid: child.pid ?? 0 };
+  }
+}
+
+interface Peer {
+  address: string;
+  pid: number;
+}

@@ -1,0 +1,68 @@
+import { Client, Connection } from "@temporalio/client";
+import pg from "pg";
+import { countJobCost } from "../../dev/bench/outside/job-cost";
+import { CountingPostgresProxy } from "../../dev/bench/outside/postgres-proxy";
+import { CountingTemporalProxy } from "../../dev/bench/outside/temporal-proxy";
+import { startServersOnly } from "../support/server-process";
+import type { TestStack } from "../support/test-stack";
+
+/**
+ * Counted rather than timed, so a change that makes a job more expensive fails on any machine. The bounds lie
+ * a little above the counts of November 2026, which the comments have: lower both after an improvement.
+ */
+const AT_MOST = {
+  transactions: 26, // 24
+  statements: 31, // 29
+  temporalCalls: 4, // 3
+  historyEvents: 8, // 7
+};
+
+let servers: TestStack;
+let postgres: CountingPostgresProxy | undefined;
+let temporal: CountingTemporalProxy | undefined;
+let pool: pg.Pool | undefined;
+let connection: Connection | undefined;
+
+beforeAll(async () => {
+  servers = await startServersOnly();
+});
+
+afterAll(async () => {
+  await pool?.end();
+  await connection?.close();
+  await servers?.end();
+  postgres?.stop();
+  temporal?.stop();
+});
+
+test("a short job stays within its transactions, statements, Temporal calls and history events", async () => {
+  const { stack } = servers;
+  postgres = await CountingPostgresProxy.start(stack.databaseUrl);
+  temporal = await CountingTemporalProxy.start(stack.temporalAddress);
+  await stack.startServer({
+    FORGE_DATABASE_URL: postgres.url,
+    TEMPORAL_ADDRESS: temporal.address,
+    FORGE_HEARTBEAT_TIMEOUT_S: "600",
+  });
+  pool = new pg.Pool({ connectionString: stack.databaseUrl, max: 2 });
+  connection = await Connection.connect({ address: stack.temporalAddress });
+  const { userKey, workerKey } = stack.keys;
+  const cost = await countJobCost(
+    {
+      url: stack.apiUrl,
+      userKey,
+      workerKey,
+      postgres,
+      temporal,
+      pool,
+      client: new Client({ connection }),
+    },
+    9,
+  );
+  const over = Object.entries(AT_MOST).filter(([name, most]) => {
+    const count = cost[name as keyof typeof AT_MOST];
+    return !(count > 0 && count <= most);
+  });
+  // Shows all that a job does where it costs too much.
+  expect(over.length === 0 ? undefined : cost).toBeUndefined();
+});
