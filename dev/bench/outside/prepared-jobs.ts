@@ -3,8 +3,7 @@ import { SUBMISSION } from "./jobs";
 import type { Forge, Stage } from "./stage";
 
 /**
- * Runs so many jobs to their end; their ids. Jobs that wait would cost more to read, for their reason to wait
- * is worked out, and their workflows would start during the measurement.
+ * Runs so many jobs to their end; their ids. The workflows of jobs that wait would start during the measurement.
  */
 export async function completeJobs(
   { generator }: Stage,
