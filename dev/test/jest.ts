@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { cacheDir, checkoutRoot } from "../stack/paths";
 import { sayOnStderr as say } from "../stack/say";
 import { type JestReport, tallySuite } from "./jest-report";
-import { SHORT_LIVED } from "./node-options";
+import { FEWER_COLLECTIONS } from "./node-options";
 import { runHere } from "./run";
 import { failedTally, type Tally } from "./tally";
 
@@ -25,7 +25,7 @@ export async function runJest({ suites, except = [], lanes, env }: JestRun): Pro
   try {
     const args = [
       // Inherited by its workers.
-      ...SHORT_LIVED,
+      FEWER_COLLECTIONS,
       "node_modules/jest/bin/jest.js",
       "--json",
       `--outputFile=${file}`,

@@ -10,7 +10,7 @@ import { ManagedProcess } from "../stack/process";
 import { saySilently } from "../stack/say";
 import { startTemporal } from "../stack/temporal";
 import { freePorts, waitFor } from "../stack/wait";
-import { SHORT_LIVED } from "./node-options";
+import { FEWER_COLLECTIONS } from "./node-options";
 
 const PASSWORD = "test";
 /** Migrated once. The database of each test file is a copy of it. */
@@ -95,7 +95,7 @@ export class TestServers {
     const host = ManagedProcess.start({
       name,
       program: process.execPath,
-      args: [...SHORT_LIVED, join(checkoutRoot(), "dist/dev/test/server-host.js"), String(port)],
+      args: [FEWER_COLLECTIONS, join(checkoutRoot(), "dist/dev/test/server-host.js"), String(port)],
       logFile: join(this.home, `${name}.log`),
     });
     this.note(host);

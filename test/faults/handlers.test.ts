@@ -167,7 +167,11 @@ test("a second SIGTERM gives the job up, and it goes back to the queue at once",
   agent?.signal("SIGTERM");
   expect(await agent?.exited).toBe(0);
   expect(pids.map(Number).filter(isRunning)).toEqual([]);
-  expect(await forge.user.attempts(job_id)).toMatchObject([
+  const attempts = await waitFor("another attempt", async () => {
+    const all = await forge.user.attempts(job_id);
+    return all.length > 1 && all;
+  });
+  expect(attempts).toMatchObject([
     { outcome: "failed", error: "the worker was stopped by a second signal" },
     {},
   ]);
