@@ -5,7 +5,7 @@ import { provePrices, proveSums } from "../support/prove-bills";
 import { scatterInTime } from "../support/scattered";
 
 /** 5,000 in `npm run test:slow`. */
-const JOBS = process.env.TEST_SLOW ? 5_000 : 30;
+const JOBS = process.env.TEST_SLOW ? 5_000 : 40;
 const KILLS = process.env.TEST_SLOW ? 24 : 4;
 
 let forge: Forge;
