@@ -71,6 +71,12 @@ export function deservesAnotherAttempt(end: AttemptEnd): boolean {
   }
 }
 
+/** True when another attempt follows one that ended so: its job deserves it, and has one left. */
+export const isOwedAnotherAttempt = (
+  job: { attempts: number; max_attempts: number },
+  end: AttemptEnd,
+): boolean => deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
+
 /** The error code of a job whose last attempt ended so. */
 export function errorCodeOf(end: AttemptEnd): ErrorCode {
   switch (end.outcome) {

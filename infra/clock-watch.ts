@@ -52,7 +52,7 @@ class ClockSet extends Unavailable {
   }
 }
 
-interface ClockTransactionOptions extends TransactionOptions {
+interface ClockTransactionOptions extends Pick<TransactionOptions, "begin"> {
   /** The last try throws `Unavailable` where it can't tell whether the clock was set. Default: it runs. */
   requireKnownClock?: boolean;
 }
@@ -127,7 +127,7 @@ export class ClockWatch {
             if (requireKnownClock || !isLast) this.requireKnownClock(time?.rows[0]?.ms);
             return await work(db);
           },
-          { begin: [READ_TRANSACTION_MS, begin].filter(Boolean).join("; ") },
+          { begin: begin ? `${READ_TRANSACTION_MS}; ${begin}` : READ_TRANSACTION_MS },
         );
       } catch (error) {
         if (!(error instanceof ClockSet) || isLast) throw error;

@@ -17,8 +17,8 @@ export function startTime(pid: number): string {
   }
 }
 
-/** Of proc_pid_stat(5), from the 3rd on. */
-function fieldsOf(pid: number): string[] {
+/** Of proc_pid_stat(5), from the 3rd on. Linux only. */
+export function fieldsOf(pid: number): string[] {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   // The 2nd, a name in parentheses, may itself contain blanks.
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -10,15 +10,13 @@ import { failedTally, type Tally } from "./tally";
 export interface JestRun {
   /** Folders or path prefixes of each suite. */
   suites: Record<string, string[]>;
-  /** Path prefixes of files that are left out. */
-  except?: string[];
   /** Files to run at once. */
   lanes: number;
   env: Record<string, string>;
 }
 
 /** Runs all files of some suites in one run of jest, longest first. Returns a tally for each suite. */
-export async function runJest({ suites, except = [], lanes, env }: JestRun): Promise<Tally[]> {
+export async function runJest({ suites, lanes, env }: JestRun): Promise<Tally[]> {
   const evidence = evidenceFolder();
   const file = join(evidence, "report.json");
   const names = Object.keys(suites);
@@ -33,11 +31,9 @@ export async function runJest({ suites, except = [], lanes, env }: JestRun): Pro
       `--cacheDirectory=${join(cacheDir(), "jest")}`,
       `--testSequencer=${join(checkoutRoot(), "dist/dev/test/sequencer.js")}`,
       // Absolute, because jest matches patterns anywhere in a path: "dev/" may be in the checkout's own.
-      ...Object.values(suites).flat().map(inCheckout),
-      // Jest's own option takes the place of its configuration's patterns, so those are given again.
-      ...["/node_modules/", "/dist/", ...except.map(inCheckout)].map(
-        (pattern) => `--testPathIgnorePatterns=${pattern}`,
-      ),
+      ...Object.values(suites)
+        .flat()
+        .map((path) => escaped(join(checkoutRoot(), path))),
     ];
     const { code } = await runHere(process.execPath, args, { ...env, TEST_EVIDENCE_DIR: evidence });
     const report = JSON.parse(readFileSync(file, "utf8")) as JestReport;
@@ -68,5 +64,4 @@ function evidenceFolder(): string {
 }
 
 /** Jest takes paths as regular expressions. */
-const inCheckout = (path: string): string =>
-  join(checkoutRoot(), path).replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+const escaped = (path: string): string => path.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { checkoutRoot } from "../stack/paths";
 import { judgeBudget } from "./report";
-import { IN_JEST, SLOW } from "./suites";
+import { IN_JEST, MEASURED, SLOW } from "./suites";
 
 const NOT_OURS = ["node_modules", "dist", ".git"];
 
@@ -15,7 +15,7 @@ function* testFiles(folder = checkoutRoot()): Generator<string> {
 }
 
 test("every test file belongs to a suite", () => {
-  const prefixes = [...Object.values(IN_JEST).flat(), ...SLOW];
+  const prefixes = [...Object.values(IN_JEST).flat(), ...SLOW, ...MEASURED];
   const files = [...testFiles()];
   expect(files.length).toBeGreaterThan(100);
   expect(files.filter((file) => !prefixes.some((prefix) => file.startsWith(prefix)))).toEqual([]);

@@ -51,5 +51,5 @@ export const SLOW = [
 /** With two API processes and two Temporal workers for every file. */
 export const DOUBLED = ["test/faults/", "test/slow/clock"];
 
-/** Of those in test/slow, what compares times: nothing else runs meanwhile. */
-export const MEASURED = ["test/slow/hostile-tenant", "test/slow/large-dashboard"];
+/** The end of `npm run test:slow`: what compares times. Nothing else runs meanwhile. */
+export const MEASURED = ["test/measured/"];

@@ -24,8 +24,8 @@ export async function findComparedJob(
 }
 
 /**
- * SQL: whether a job has not moved for a while; or that seems to have moved after now, because the clock was set back since:
- * that is compared early, which does no harm.
+ * SQL: whether a job has not moved for a while, or seems to have moved after now, because the clock was set back since:
+ * that one is compared early, which does no harm.
  */
 const stands = (forS: string): string =>
   `j.moved_at not between now() - make_interval(secs => ${forS}) and now()`;

@@ -1,4 +1,4 @@
-import { deservesAnotherAttempt, isFinal } from "../../core/states";
+import { isFinal, isOwedAnotherAttempt } from "../../core/states";
 import type { Context } from "../context";
 import { attemptEndOf, lockLatestAttempt } from "../database/attempts";
 import { failJob, lockJob, requestCancel } from "../database/jobs";
@@ -56,8 +56,7 @@ async function cancel(
 
   const end = attemptEndOf(attempt);
   if (end) {
-    const another = deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
-    if (!another) return { answer: "finalising" };
+    if (!isOwedAnotherAttempt(job, end)) return { answer: "finalising" };
     await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
     await failJob(db, jobId, attempt.attempt, "cancelled", "cancelled before its next attempt");
     return { answer: "ended" };

@@ -1,10 +1,10 @@
 import { hoursOf } from "../../core/billing/metering";
-import { type AttemptEnd, deservesAnotherAttempt, isFinal } from "../../core/states";
+import { isFinal, isOwedAnotherAttempt } from "../../core/states";
 import type { Context } from "../context";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "../database/attempts";
 import { recordAudit } from "../database/audit";
 import { findBillingRecord, insertUnbilledLine, monthOfLine } from "../database/billing-records";
-import { failJob, type JobRow, lockJob } from "../database/jobs";
+import { failJob, lockJob } from "../database/jobs";
 import { settleAllDebts } from "../database/outbox";
 import type { Queryable } from "../database/pool";
 import { transaction } from "../database/transaction";
@@ -30,7 +30,7 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
     if (isFinal(job.status)) return "over before";
     const latest = await lockLatestAttempt(db, jobId);
     const end = latest && attemptEndOf(latest);
-    if (!end || isOwedAnother(job, end)) return "not finalising";
+    if (!end || isOwedAnotherAttempt(job, end)) return "not finalising";
     await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
     await settleAllDebts(db, jobId);
     await recordAudit(db, {
@@ -45,9 +45,6 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
   if (end === "ended") ctx.logger.warn({ job_id: jobId, reason }, "ended by an operator");
   return end;
 }
-
-const isOwedAnother = (job: JobRow, end: AttemptEnd): boolean =>
-  deservesAnotherAttempt(end) && job.attempts < job.max_attempts;
 
 /**
  * Puts the hours of a job that an operator ended on a line of no cost. After the job's end, and apart from it:

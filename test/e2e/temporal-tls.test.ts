@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { NativeConnection } from "@temporalio/worker";
+import { joinSockets } from "../../dev/stack/join-sockets";
 import { waitFor } from "../../dev/stack/wait";
 import { loadConfig } from "../../infra/config";
 import { createTemporalClient } from "../../infra/temporal";
@@ -48,14 +49,7 @@ async function mutualTlsProxy(): Promise<string> {
   const options = { ...serverOptions(), requestCert: true, ALPNProtocols: ["h2"] };
   const server = createServer({ ...options, rejectUnauthorized: true }, (client) => {
     const upstream = connect(Number(target.port), target.hostname);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      from.pipe(to);
-      from.on("error", () => to.destroy());
-      from.on("close", () => to.destroy());
-    }
+    joinSockets(client, upstream);
     ends.push(() => client.destroy());
   });
   server.on("tlsClientError", () => undefined);

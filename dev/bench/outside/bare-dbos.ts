@@ -1,7 +1,5 @@
 import { DBOS } from "@dbos-inc/dbos-sdk";
-import { failPeer, serveQueue } from "./serve-peer";
-
-const POOL = 20;
+import { failPeer, POOL, serveQueue } from "./serve-peer";
 
 const workflow = DBOS.registerWorkflow(
   async (): Promise<void> => {

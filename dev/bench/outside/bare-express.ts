@@ -1,9 +1,6 @@
 import express from "express";
 import pg from "pg";
-import { failPeer, servePeer } from "./serve-peer";
-
-/** As many connections as a forge-server has. */
-const POOL = 20;
+import { failPeer, POOL, servePeer } from "./serve-peer";
 
 const SCHEMA = `
   create table workers (worker_id text primary key, gpu jsonb, seen_at timestamptz);

@@ -1,10 +1,7 @@
 import { EventEmitter } from "node:events";
 import { Logger, run, type WorkerEvents } from "graphile-worker";
 import { Completions } from "./completions";
-import { failPeer, serveQueue } from "./serve-peer";
-
-const WORKERS = 16;
-const POOL = 20;
+import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 
 /** Jobs of graphile-worker with an empty task. It deletes a job that has completed. */
 async function main(): Promise<void> {

@@ -1,10 +1,8 @@
 import { EventEmitter, once } from "node:events";
 import PgBoss from "pg-boss";
 import { Completions } from "./completions";
-import { failPeer, serveQueue } from "./serve-peer";
+import { failPeer, POOL, serveQueue, WORKERS } from "./serve-peer";
 
-const WORKERS = 16;
-const POOL = 20;
 const QUEUE = "audit";
 
 /**

@@ -6,6 +6,7 @@ import {
   type Server,
   type Socket,
 } from "node:net";
+import { joinSockets } from "../../stack/join-sockets";
 import { splitMessages } from "./postgres-messages";
 
 const CONTROL = /^\s*(begin|start transaction|commit|rollback)\b/i;
@@ -78,19 +79,12 @@ export class CountingPostgresProxy {
         current = [];
       }),
     );
-    for (const [from, to] of [
-      [client, server],
-      [server, client],
-    ] as const) {
-      from.setNoDelay(true);
-      this.sockets.add(from);
-      from.pipe(to);
-      from.on("error", () => to.destroy());
-      from.on("close", () => {
-        this.sockets.delete(from);
-        to.destroy();
-      });
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true);
+      this.sockets.add(socket);
+      socket.on("close", () => this.sockets.delete(socket));
     }
+    joinSockets(client, server);
   }
 
   private connectToTarget(): Socket {

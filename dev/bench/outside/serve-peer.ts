@@ -1,6 +1,11 @@
 import type { AddressInfo } from "node:net";
 import express, { type Express } from "express";
 
+/** As many connections to Postgres as a forge-server has. */
+export const POOL = 20;
+/** As many jobs at once as Forge's workers take. */
+export const WORKERS = 16;
+
 /** Listens, and tells the parent process the address. Ends with the parent. */
 export function servePeer(app: Express): void {
   process.on("disconnect", () => process.exit());
