@@ -124,8 +124,14 @@ export class ClockWatch {
         return await transaction(
           this.pool,
           async (db, [, time]) => {
-            if (requireKnownClock || !isLast) this.requireKnownClock(time?.rows[0]?.ms);
-            return await work(db);
+            if (isLast && !requireKnownClock) return await work(db);
+            const { runningMs, recordedMs } = this.requireKnownClock(time?.rows[0]?.ms);
+            const result = await work(db);
+            // Who records a step does not wait for longer ones: its statements may have met what that moved.
+            if (this.runningMs() - runningMs > MAX_TRANSACTION_MS) {
+              if ((await readClockAndSteps(db)).recordedMs !== recordedMs) throw new ClockSet();
+            }
+            return result;
           },
           { begin: begin ? `${READ_TRANSACTION_MS}; ${begin}` : READ_TRANSACTION_MS },
         );
@@ -138,10 +144,12 @@ export class ClockWatch {
     }
   }
 
-  private requireKnownClock(databaseMs: number): void {
+  /** @returns this moment, and the steps that were recorded until then. */
+  private requireKnownClock(databaseMs: number): ClockLook {
     const { accounted } = this;
     const now = { runningMs: this.runningMs(), databaseMs, recordedMs: 0 };
     if (!accounted || stepBetween(accounted, now) !== 0) throw new ClockSet();
+    return { ...now, recordedMs: accounted.recordedMs };
   }
 
   private async lookOnce(): Promise<void> {

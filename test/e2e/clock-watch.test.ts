@@ -1,4 +1,5 @@
 import { uptime } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { Unavailable } from "../../core/errors";
 import { ClockWatch } from "../../infra/clock-watch";
 import { all, execute } from "../../infra/database/pool";
@@ -39,3 +40,23 @@ test("while a step can't be recorded bills are written all the same, and who mus
     "written",
   );
 }, 60_000);
+
+test("a transaction that stood still while a step was recorded begins again before it is committed", async () => {
+  const { pool, logger } = forge.ctx;
+  const watch = new ClockWatch(pool, logger);
+  await watch.look();
+  let tries = 0;
+  await watch.transaction(
+    async (db) => {
+      tries += 1;
+      await execute(db, "create table written (try integer)");
+      await execute(db, "insert into written values ($1)", [tries]);
+      if (tries > 1) return;
+      // As by another process, which waits no longer than this for transactions that began before.
+      await execute(pool, "insert into clock_steps (seen_at, by_s) values (now(), -3600)");
+      await sleep(5_100);
+    },
+    { requireKnownClock: true },
+  );
+  expect(await all(pool, "select try from written")).toEqual([{ try: 2 }]);
+});

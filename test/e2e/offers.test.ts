@@ -40,13 +40,21 @@ test("what it does not fetch in time goes to another, uncounted, and it is given
 });
 
 test("after a job that it lost it must ask", async () => {
-  const worker = await forge.worker("slow");
+  const worker = await forge.worker("slow", { name: "NVIDIA A100", memory_gb: 80 });
   const { job_id } = await forge.user.submit("audit", { ...AUDIT, timeout_s: 1 });
   await worker.take();
   await untilEnded(forge.user, job_id);
-  const next = await forge.user.submit("audit", AUDIT);
+  // Only this worker can have the next one. Whoever is found for the one after it was found in a later look at both.
+  const next = await forge.user.submit("audit", { ...AUDIT, resources: { gpu: 1 } });
+  const other = await forge.worker("quick");
+  const after = await forge.user.submit("audit", AUDIT);
+  expect(await untilStatus(forge.user, after.job_id, ["assigned"])).toMatchObject({
+    worker_id: "quick",
+  });
   expect((await forge.user.job(next.job_id)).status).toBe("pending");
+  await other.complete(await other.take());
   await worker.complete(await worker.take());
+  await untilEnded(forge.user, after.job_id);
   await untilEnded(forge.user, next.job_id);
 });
 
