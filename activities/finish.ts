@@ -15,15 +15,15 @@ import {
   completePlacementJob,
   findCompletionFacts,
 } from "../infra/database/completion";
-import { findJob, type JobRow } from "../infra/database/jobs";
+import { findJob } from "../infra/database/jobs";
 import { listReusedBefore } from "../infra/database/pipeline-steps";
 import { transaction } from "../infra/database/transaction";
 import { putJson } from "../infra/store/object-store";
 import { ownStoreOf } from "../infra/store/open-store";
 import { measureArtifact } from "../infra/tables/stored-table";
-import { billJob, fileRecord } from "./billing";
+import { billJob, fileRecord, requireBillable } from "./billing";
 import { type AttemptInput, activityLogger, gone, whileAlive } from "./context";
-import { listUploaded, measureFiles, type OutputFile, promoteOutput } from "./output-files";
+import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
   return {
@@ -37,13 +37,9 @@ export function createFinalActivities(ctx: Context) {
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
       const { jobId, attempt } = input;
-      const job = await findJob(ctx.pool, jobId, null);
-      if (!job) throw gone(`job ${jobId}`);
-      if (job.status === "failed") return await endOf(ctx, jobId);
-      if (job.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
       const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
-      // An outcome is committed before anybody is told of it.
-      if (!facts) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+      if (!facts) return await finishWithoutArtifact(ctx, input);
+      if (facts.status === "failed") return await endOf(ctx, jobId);
       if (facts.status === "completed") return { status: "completed" };
       const prefix = artifactPrefix(facts.job_type, facts.storage_id);
       const { metrics } = ctx;
@@ -53,7 +49,7 @@ export function createFinalActivities(ctx: Context) {
       const rows = table?.isRead ? table.numRows : null;
       const bill = await metrics.finishing(
         "bill",
-        billJob(ctx, input, { storedBytes: sizeBytes, rows }),
+        billJob(ctx, input, facts, { storedBytes: sizeBytes, rows }),
       );
       const describing = describe(ctx, facts, bill, files, table);
       const manifest = await metrics.finishing("manifest", describing);
@@ -110,15 +106,15 @@ async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
 }
 
 /** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
-async function finishPlacement(
-  ctx: Context,
-  input: AttemptInput,
-  job: JobRow,
-  deploymentId: string,
-): Promise<JobEnd> {
-  const { job_id: jobId } = job;
-  const { attempt } = input;
-  await fileRecord(ctx, await billJob(ctx, input));
+async function finishWithoutArtifact(ctx: Context, input: AttemptInput): Promise<JobEnd> {
+  const { jobId, attempt } = input;
+  const job = await findJob(ctx.pool, jobId, null);
+  if (!job) throw gone(`job ${jobId}`);
+  if (job.status === "failed") return await endOf(ctx, jobId);
+  const { deployment_id: deploymentId } = job;
+  // An outcome is committed before anybody is told of it.
+  if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+  await fileRecord(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
   const made = { jobId, attempt, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
@@ -134,7 +130,7 @@ async function gather(
   prefix: string,
   signal: AbortSignal,
 ): Promise<{ files: OutputFile[]; table: MeasuredTable | null }> {
-  const uploaded = await listUploaded(ctx, facts);
+  const uploaded = uploadedFiles(facts);
   const minted = facts.output_ids[ARTIFACT_FORMS[facts.job_type].idField];
   if (minted !== undefined) {
     await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);
