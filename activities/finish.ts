@@ -36,45 +36,53 @@ export function createFinalActivities(ctx: Context) {
      * worker left under that name, changes nothing.
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
-      const { jobId, attempt } = input;
-      const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
-      if (!facts) return await finishWithoutArtifact(ctx, input);
-      if (facts.status === "failed") return await endOf(ctx, jobId);
-      if (facts.status === "completed") return { status: "completed" };
-      const prefix = artifactPrefix(facts.job_type, facts.storage_id);
-      const { metrics } = ctx;
-      const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
-      const { files, table } = await metrics.finishing("files", gathering);
-      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      const rows = table?.isRead ? table.numRows : null;
-      const bill = await metrics.finishing(
-        "bill",
-        billJob(ctx, input, facts, { storedBytes: sizeBytes, rows }),
-      );
-      const describing = describe(ctx, facts, bill, files, table);
-      const manifest = await metrics.finishing("manifest", describing);
-      const stored = Promise.all([
-        putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-        fileRecord(ctx, bill),
-      ]);
-      await metrics.finishing("store", stored);
-      const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
-      const made = { jobId, attempt, storageId, manifest, sizeBytes };
-      const isDeploy = facts.job_type === "deploy";
-      const completing = isDeploy
-        ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
-        : completeJob(ctx.pool, made);
-      const completed = await metrics.finishing("complete", completing);
-      if (!completed) {
-        await fileRegistered(ctx, storageId, prefix);
-        return await endOf(ctx, jobId);
-      }
-      if (isDeploy) ctx.signals.emit("deployment", storageId);
-      const { total_cost_usd } = bill;
-      activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
-      return { status: "completed" };
+      return (await finishCompleted(ctx, input)) ?? (await finishPlacement(ctx, input));
     },
   };
+}
+
+/** The same; undefined where the attempt has not completed, and of a job that placed a deployment again. */
+export async function finishCompleted(
+  ctx: Context,
+  input: AttemptInput,
+): Promise<JobEnd | undefined> {
+  const { jobId, attempt } = input;
+  const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
+  if (!facts) return undefined;
+  if (facts.status === "failed") return await endOf(ctx, jobId);
+  if (facts.status === "completed") return { status: "completed" };
+  const prefix = artifactPrefix(facts.job_type, facts.storage_id);
+  const { metrics } = ctx;
+  const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
+  const { files, table } = await metrics.finishing("files", gathering);
+  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const rows = table?.isRead ? table.numRows : null;
+  const bill = await metrics.finishing(
+    "bill",
+    billJob(ctx, input, facts, { storedBytes: sizeBytes, rows }),
+  );
+  const describing = describe(ctx, facts, bill, files, table);
+  const manifest = await metrics.finishing("manifest", describing);
+  const stored = Promise.all([
+    putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
+    fileRecord(ctx, bill),
+  ]);
+  await metrics.finishing("store", stored);
+  const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
+  const made = { jobId, attempt, storageId, manifest, sizeBytes };
+  const isDeploy = facts.job_type === "deploy";
+  const completing = isDeploy
+    ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
+    : completeJob(ctx.pool, made);
+  const completed = await metrics.finishing("complete", completing);
+  if (!completed) {
+    await fileRegistered(ctx, storageId, prefix);
+    return await endOf(ctx, jobId);
+  }
+  if (isDeploy) ctx.signals.emit("deployment", storageId);
+  const { total_cost_usd } = bill;
+  activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
+  return { status: "completed" };
 }
 
 /**
@@ -106,7 +114,7 @@ async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
 }
 
 /** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
-async function finishWithoutArtifact(ctx: Context, input: AttemptInput): Promise<JobEnd> {
+async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEnd> {
   const { jobId, attempt } = input;
   const job = await findJob(ctx.pool, jobId, null);
   if (!job) throw gone(`job ${jobId}`);

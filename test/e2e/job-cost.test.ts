@@ -13,8 +13,8 @@ import type { TestStack } from "../support/test-stack";
 const AT_MOST = {
   transactions: 16, // 14
   statements: 21, // 19
-  temporalCalls: 4, // 3
-  historyEvents: 8, // 7
+  temporalCalls: 3, // 2
+  historyEvents: 7, // 6
 };
 
 let servers: TestStack;
