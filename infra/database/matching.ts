@@ -30,7 +30,7 @@ export interface MatchedPair {
  * Most kinds of idle workers that are looked at of one tenant: whoever registers workers of which no two are
  * alike pays with passes that see only some of them, at random, and nobody else pays.
  */
-const KINDS = 100;
+export const KINDS = 100;
 
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
 const CAN = `w.gpu_count >= q.req_gpu_count

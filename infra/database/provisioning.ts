@@ -1,7 +1,8 @@
 import type pg from "pg";
-import { BEGIN, NEEDS_OF_HEAD, SUITS, stepThrough } from "./matching";
+import { BEGIN, NEEDS_OF_HEAD, stepThrough } from "./matching";
 import { maybeOne } from "./pool";
 import { transaction } from "./transaction";
+import { fitting, kindsOf } from "./worker-kinds";
 
 /** Most jobs whose status one statement changes, under the matcher's lock. */
 const MOVED = 500;
@@ -11,20 +12,6 @@ const GROUPS = 500;
 
 /** Most statements of one call: a sweep of the scheduler has other things to do. */
 const STATEMENTS = 10;
-
-/** Workers that fit the same jobs count as one kind. */
-const kindsOf = (condition: string): string => `
-  select shared, case when shared then '' else user_id end as user_id, tenants, job_types, gpu_count,
-         gpu_memory_gb, gpu_tokens, tags, array_agg(worker_id) as ids
-  from workers where ${condition} group by 1, 2, 3, 4, 5, 6, 7, 8`;
-
-/** Requirement groups that a kind of workers fits: of its owner's jobs, or of everybody's where it is shared. */
-const fitting = (groups: string, kinds: string): string => `
-  select q.* from ${groups} q join ${kinds} w on w.user_id = q.user_id
-  where ${SUITS} and not w.ids <@ q.req_avoid
-  union
-  select q.* from ${groups} q cross join ${kinds} w
-  where w.shared and ${SUITS} and not w.ids <@ q.req_avoid`;
 
 const groupsOf = (name: string, isMarked: boolean): string =>
   `select shape, ${isMarked} as is_marked, ${NEEDS_OF_HEAD} from ${name} h join jobs j using (job_id)`;

@@ -14,6 +14,7 @@ import { type MatchedPair, matchOnce } from "../../infra/database/matching";
 import { all, createPool, execute, maybeOne } from "../../infra/database/pool";
 import { markProvisioning } from "../../infra/database/provisioning";
 import { ensureUser } from "../../infra/database/users";
+import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 import { slowTest } from "../support/slow";
 
@@ -361,29 +362,15 @@ test("whose jobs wait for a worker being set up is found without reading the que
     [...waiting, ...others],
     [{ ...ANY, workerId: "w", userId: "ann", shared: false, jobTypes: null, tenants: null }],
   );
-  const options = { connectionString: forge.databaseUrl, max: 1, timeoutMs: 20_000 };
-  const pool = createPool(options, forge.ctx.logger);
-  const read = async (): Promise<number> => {
-    await execute(pool, "select pg_stat_force_next_flush()");
-    const row = await maybeOne<{ blocks: number }>(
-      pool,
-      `select sum(heap_blks_hit + heap_blks_read + idx_blks_hit + idx_blks_read) as blocks
-       from pg_statio_user_tables where relname in ('jobs', 'attempts')`,
-    );
-    return row?.blocks ?? 0;
-  };
-  try {
-    await execute(pool, "update workers set status = 'bootstrapping'");
-    for (let after: string | undefined; after !== ""; ) after = await markProvisioning(pool, after);
-    await pool.query("vacuum analyze jobs, attempts, workers");
-    const before = await read();
-    await markProvisioning(pool);
-    expect((await read()) - before).toBeLessThan(100);
-    const marked = "select count(*) as n from jobs where status = 'provisioning_worker'";
-    expect(await all(pool, marked)).toEqual([{ n: 5_000 }]);
-  } finally {
-    await pool.end();
-  }
+  const { pool } = forge.ctx;
+  await execute(pool, "update workers set status = 'bootstrapping'");
+  for (let after: string | undefined; after !== ""; ) after = await markProvisioning(pool, after);
+  await pool.query("vacuum analyze jobs, attempts, workers");
+  expect(
+    await blocksRead(forge, ["jobs", "attempts"], (one) => markProvisioning(one)),
+  ).toBeLessThan(100);
+  const marked = "select count(*) as n from jobs where status = 'provisioning_worker'";
+  expect(await all(pool, marked)).toEqual([{ n: 5_000 }]);
 }, 60_000);
 
 // Last: removing so many rows takes long.
