@@ -113,6 +113,29 @@ test("a strike reads nothing of its worker's past", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
+  // Where nobody else succeeds, nothing ends them: what each reads and writes again must not grow with them.
+  const size = async (): Promise<number> => {
+    const [row] = await all<{ n: number }>(
+      forge.ctx.pool,
+      "select pg_column_size(w.*) as n from workers w where worker_id = 'old'",
+    );
+    return row?.n ?? 0;
+  };
+  const strike = async (from: number, to: number): Promise<void> => {
+    for (let n = from; n <= to; n++) await strikeWorker(forge.ctx.pool, "old", `job_${n}`);
+  };
+  await strike(2, 30);
+  const before = await size();
+  await strike(31, 100);
+  expect(await size()).toBeLessThanOrEqual(before + 50);
+  // The last ones are taken back where their jobs fail elsewhere, too.
+  const counted =
+    "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
+  const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
+  await strikeWorker(forge.ctx.pool, "other", "job_100");
+  expect(await all(forge.ctx.pool, counted)).toEqual([
+    { strikes: (before100?.strikes ?? 0) - 1, jobs: (before100?.jobs ?? 0) - 1 },
+  ]);
 });
 
 test("a step back of the clock that is recorded writes no job that is over", async () => {
