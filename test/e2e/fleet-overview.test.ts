@@ -161,10 +161,12 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     forge.ctx.pool,
     "update worker_samples set at = at - interval '2 days' where worker_id = 'silent'",
   );
+  // A living worker's are overwritten.
+  expect(await deleteOldSamples(forge.ctx.pool, 10)).toBe(0);
   await execute(
     forge.ctx.pool,
     "update workers set last_heartbeat_at = now() - interval '2 days' where worker_id = 'silent'",
   );
-  await deleteOldSamples(forge.ctx.pool);
+  await deleteOldSamples(forge.ctx.pool, 10);
   expect(await count()).toBe(0);
 });
