@@ -9,9 +9,10 @@ import {
   type Nudge,
   noteTold,
 } from "../infra/database/deployment-nudges";
-import { askToGrow } from "../infra/database/placement-jobs";
+import { askToGrow } from "../infra/database/growing-deployments";
 import { endOverdueStops } from "../infra/database/placements";
 import { Loop } from "../infra/loop";
+import { runEach } from "../infra/run-each";
 import type { Part } from "../infra/service";
 import { reasonOf } from "../infra/temporal";
 import { isRunning, nudgeWorkflow } from "./nudge-workflow";
@@ -29,6 +30,8 @@ export class DeploymentStarter implements Part {
   private readonly nudging: Loop;
   private readonly looking: Loop;
   private readonly inFlight = new Set<Promise<void>>();
+  /** Where the next sweep goes on with deployments that could grow. */
+  private growAfter = "";
 
   constructor(private readonly ctx: Context) {
     const lookMs = Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4);
@@ -64,10 +67,25 @@ export class DeploymentStarter implements Part {
   };
 
   private async sweep(): Promise<void> {
-    // One glance in place of three statements: most of the time there is no deployment.
+    // One glance in place of the others: most of the time there is no deployment.
     if (!(await isAnyDeployed(this.ctx.pool))) return;
-    await endOverdueStops(this.ctx.pool, this.ctx.config.deployments.stopGraceS);
-    await askToGrow(this.ctx.pool);
+    // What is owed goes first, and one part that fails keeps no other from running.
+    await runEach([
+      () => this.nudgeDue(),
+      async () => {
+        const { stopGraceS } = this.ctx.config.deployments;
+        const ended = await endOverdueStops(this.ctx.pool, stopGraceS);
+        if (ended.length > 0) await this.nudgeDue();
+      },
+      async () => {
+        const { asked, next } = await askToGrow(this.ctx.pool, this.growAfter);
+        this.growAfter = next;
+        if (asked > 0) await this.nudgeDue();
+      },
+    ]);
+  }
+
+  private async nudgeDue(): Promise<void> {
     await this.nudgeAll(await claimNudges(this.ctx.pool, this.ctx.config.outbox.leaseS, BATCH));
   }
 

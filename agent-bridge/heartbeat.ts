@@ -11,6 +11,11 @@ import { compareSightings } from "./sightings";
 
 const amount = z.number().min(0).nullish();
 
+/** The most that a GPU reports: means and sums over many workers must stay numbers. */
+const MOST = 1_000_000;
+const bounded = (value: number | null | undefined): number | null =>
+  value == null ? null : Math.min(value, MOST);
+
 /** spec.md 2.4. `timestamp` is never judged, and `status` informs, but for `error`. */
 const heartbeat = z.object({
   worker_id: z.string().min(1).max(128),
@@ -69,9 +74,9 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
         workerId: given.worker_id,
         userId: principal.userId,
         boundKeyId: bindingOf(principal),
-        util: given.gpu?.util ?? null,
-        memUsed: given.gpu?.mem_used ?? null,
-        memTotal: given.gpu?.mem_total ?? null,
+        util: bounded(given.gpu?.util),
+        memUsed: bounded(given.gpu?.mem_used),
+        memTotal: bounded(given.gpu?.mem_total),
         errorReason: given.status === "error" ? (given.reason ?? "reported by the worker") : null,
         jobId: given.job_id ?? null,
         saysNoJob: given.job_id === null,

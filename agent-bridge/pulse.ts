@@ -1,6 +1,12 @@
+import { Unavailable } from "../core/errors";
 import { Batcher } from "../infra/batcher";
 import type { Context } from "../infra/context";
-import { type Heard, type Heartbeat, recordHeartbeats } from "../infra/database/heartbeats";
+import {
+  type Heard,
+  type Heartbeat,
+  listRegistered,
+  recordHeartbeats,
+} from "../infra/database/heartbeats";
 import { reportProgress } from "../infra/database/jobs";
 import { noteDenials } from "../infra/database/overdue-attempts";
 import { holds } from "./commands";
@@ -10,6 +16,11 @@ import type { WorkerSamples } from "./worker-samples";
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
 const WINDOW_MS = 100;
 const MAX_BATCH = 500;
+
+/** For so long a heartbeat goes into one batch after the other while another transaction holds its worker's row. */
+const HELD_MS = 3_000;
+const HELD = Symbol("held");
+type Outcome = Heard | undefined | typeof HELD;
 
 export interface Beat extends Heartbeat {
   /** What the worker says it runs, and how far it is. */
@@ -24,7 +35,7 @@ export interface Beat extends Heartbeat {
 
 /** Writes the heartbeats of all workers that this process hears, a batch at a time. */
 export class Pulse {
-  private readonly beats: Batcher<Beat, Heard | undefined>;
+  private readonly beats: Batcher<Beat, Outcome>;
 
   constructor(
     private readonly ctx: Context,
@@ -34,18 +45,25 @@ export class Pulse {
     this.beats = new Batcher((beats) => this.record(beats), WINDOW_MS, MAX_BATCH);
   }
 
-  /** How the worker stands now; undefined when its owner has not registered it. */
+  /**
+   * How the worker stands now; undefined when its owner has not registered it.
+   *
+   * @throws Unavailable where a process that stands still holds the worker's row, as one may that takes its result.
+   */
   async hear(beat: Beat): Promise<Heard | undefined> {
-    return await this.beats.add(beat);
+    const until = performance.now() + HELD_MS;
+    do {
+      const heard = await this.beats.add(beat);
+      if (heard !== HELD) return heard;
+    } while (performance.now() < until);
+    throw new Unavailable(`worker "${beat.workerId}" is being changed: send the heartbeat again`);
   }
 
-  private async record(beats: Beat[]): Promise<(Heard | undefined)[]> {
+  private async record(beats: Beat[]): Promise<Outcome[]> {
     this.ctx.metrics.heartbeatBatch.observe(beats.length);
     // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
     // not for this worker must not take the place of the worker's own.
-    const latest = new Map(
-      beats.map((beat) => [`${keyOf(beat.workerId, beat.userId)}/${beat.boundKeyId}`, beat]),
-    );
+    const latest = new Map(beats.map((beat) => [callOf(beat), beat]));
     const rows = await recordHeartbeats(
       this.ctx.pool,
       [...latest.values()],
@@ -81,7 +99,11 @@ export class Pulse {
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
       this.ctx.signals.queueChanged();
     }
-    return beats.map(rowOf);
+    const missing = [...latest.values()].filter((beat) => !rowOf(beat));
+    // They were not recorded, so their rows are held.
+    const registered = missing.length > 0 ? await listRegistered(this.ctx.pool, missing) : [];
+    const held = new Set(registered.map(callOf));
+    return beats.map((beat) => rowOf(beat) ?? (held.has(callOf(beat)) ? HELD : undefined));
   }
 
   /** What a worker reports of the job that it holds is kept, over time. */
@@ -97,3 +119,6 @@ export class Pulse {
 
 /** Another tenant may name a worker of this id too, in vain. */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
+
+const callOf = ({ workerId, userId, boundKeyId }: Beat): string =>
+  `${keyOf(workerId, userId)}/${boundKeyId}`;

@@ -1,9 +1,11 @@
 import type { Context } from "../infra/context";
 import { buryExpired, type Expired, listTenantRules } from "../infra/database/artifact-deletion";
+import { deleteOldRequests } from "../infra/database/deployment-requests";
 import { forgetOldKeys } from "../infra/database/idempotency";
 import { deleteOldMetrics } from "../infra/database/job-metrics";
 import type { Queryable } from "../infra/database/pool";
 import { deleteOldChangeEvents } from "../infra/database/tenant-events";
+import { deleteOldSamples } from "../infra/database/worker-samples";
 import { Loop } from "../infra/loop";
 import { forEachPage, runEach } from "../infra/run-each";
 import type { Part } from "../infra/service";
@@ -39,6 +41,8 @@ export class Retention implements Part {
       () => this.deleteAll(forgetOldKeys),
       () => this.deleteAll(deleteOldChangeEvents),
       () => this.deleteAll(deleteOldMetrics),
+      () => this.deleteAll(deleteOldSamples),
+      () => this.deleteAll(deleteOldRequests),
       () => this.applyTenantRules(),
     ]);
   }

@@ -1,10 +1,6 @@
 import type { Context } from "../infra/context";
-import {
-  isAnythingQueued,
-  listAssigned,
-  markProvisioning,
-  matchOnce,
-} from "../infra/database/matching";
+import { isAnythingQueued, listAssigned, matchOnce } from "../infra/database/matching";
+import { markProvisioning } from "../infra/database/provisioning";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import type { Waiters } from "./waiters";
@@ -20,6 +16,8 @@ export class Scheduler implements Part {
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
   private readonly sweep: Loop;
+  /** Where the next sweep goes on with marking jobs that wait for a worker being set up. */
+  private markAfter = "";
 
   constructor(
     private readonly ctx: Context,
@@ -103,7 +101,7 @@ export class Scheduler implements Part {
     const isQueued = await isAnythingQueued(this.ctx.pool);
     if (isQueued) await this.nudge();
     await this.wakeAssigned();
-    if (isQueued) await markProvisioning(this.ctx.pool);
+    if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
 
   /** For signals that were missed: one read for all polls parked here. */

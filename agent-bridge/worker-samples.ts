@@ -1,14 +1,8 @@
 import type { Context } from "../infra/context";
 import type { Heartbeat } from "../infra/database/heartbeats";
-import {
-  deleteOldSamples,
-  type WorkerSample,
-  writeSamples,
-} from "../infra/database/worker-samples";
+import { type WorkerSample, writeSamples } from "../infra/database/worker-samples";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
-
-const WRITES_PER_SWEEP = 60;
 
 type Metric = "util" | "mem_used" | "mem_total";
 
@@ -27,7 +21,6 @@ export class WorkerSamples implements Part {
   readonly name = "worker samples";
   private received = new Map<string, Sums>();
   private readonly loop: Loop;
-  private writes = 0;
 
   constructor(private readonly ctx: Context) {
     const { sampleIntervalS } = ctx.config.fleet;
@@ -61,7 +54,6 @@ export class WorkerSamples implements Part {
     this.received = new Map();
     const samples = [...received].map(([workerId, sums]) => sampleOf(workerId, sums));
     if (samples.length > 0) await writeSamples(this.ctx.pool, samples);
-    if (++this.writes % WRITES_PER_SWEEP === 0) await deleteOldSamples(this.ctx.pool);
   }
 }
 

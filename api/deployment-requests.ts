@@ -2,17 +2,10 @@ import type { IncomingMessage } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { countLatency, emptyCounts } from "../core/latency";
 import type { Context } from "../infra/context";
-import {
-  addRequests,
-  deleteOldRequests,
-  type RequestCounts,
-} from "../infra/database/deployment-requests";
+import { addRequests, type RequestCounts } from "../infra/database/deployment-requests";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import { UsageReader } from "./usage-reader";
-
-/** Old counts are deleted once in so many writes. */
-const WRITES_PER_SWEEP = 360;
 
 /** One request to a deployment, from its arrival to the end of its answer. */
 export interface CountedRequest {
@@ -30,7 +23,6 @@ export class DeploymentRequests implements Part {
   readonly name = "deployment requests";
   private counted = new Map<string, RequestCounts>();
   private readonly loop: Loop;
-  private writes = 0;
 
   constructor(private readonly ctx: Context) {
     const { requestIntervalS } = ctx.config.deployments;
@@ -86,7 +78,6 @@ export class DeploymentRequests implements Part {
     // Before the write: if it fails, memory stays bounded.
     this.counted = new Map();
     if (counted.size > 0) await addRequests(this.ctx.pool, [...counted.values()]);
-    if (++this.writes % WRITES_PER_SWEEP === 0) await deleteOldRequests(this.ctx.pool);
   }
 }
 

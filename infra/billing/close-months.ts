@@ -40,11 +40,16 @@ export async function closeMonths(ctx: Context): Promise<number> {
     deployments.map((deploymentId) => ({ deploymentId })),
     ({ deploymentId }) => writeShares(ctx, deploymentId),
   );
-  await each(await listUnwrittenStorage(pool, BATCH), async ({ user_id: userId, month, card }) => {
-    const { gb_months: gbMonths } = await readStorage(pool, userId, month);
-    const usd = priceStorage(gbMonths, card).toFixed();
-    return await insertStorageLine(pool, userId, month, gbMonths, usd, card);
-  });
+  // Page by page: what can't be written keeps no other tenant's from it.
+  for (let after: string | undefined = ""; after !== undefined; ) {
+    const page = await listUnwrittenStorage(pool, BATCH, after);
+    await each(page, async ({ user_id: userId, month, card }) => {
+      const { gb_months: gbMonths } = await readStorage(pool, userId, month);
+      const usd = priceStorage(gbMonths, card).toFixed();
+      return await insertStorageLine(pool, userId, month, gbMonths, usd, card);
+    });
+    after = page.at(-1)?.user_id;
+  }
   if (written > 0) logger.info({ written }, "closed months");
   return written;
 }

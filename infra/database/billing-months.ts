@@ -3,7 +3,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { all, execute, maybeOne, type Queryable } from "./pool";
-import { CARD_AT_END } from "./rate-cards";
+import { LAST_CLOSED, UNWRITTEN } from "./storage-months";
 
 /** What a month's lines come to under one value of a dimension. */
 export interface MonthTotal {
@@ -115,23 +115,26 @@ export async function noteClosedDays(
   );
 }
 
-/** Tenants and months that are over, whose storage is not written though their card then had a price for it. */
+/**
+ * Tenants and months that are over, whose storage is not written though their card then had a price for it, in the
+ * order of tenants. Looks at `limit` tenants at most, and only at those that storage_months says are behind.
+ *
+ * @param after the tenant after which it begins; "" for all.
+ */
 export async function listUnwrittenStorage(
   db: Queryable,
   limit: number,
+  after = "",
 ): Promise<{ user_id: string; month: string; card: RateCard }[]> {
   return await all<{ user_id: string; month: string; card: RateCard }>(
     db,
-    `select s.user_id, to_char(m, 'YYYY-MM-DD') as month, c.card
-     from (select user_id, min(month) as first from storage_changes group by user_id) s
-     cross join lateral generate_series(s.first::timestamp,
-       (now() - ${CLOSED_AFTER}) at time zone 'UTC' - interval '1 month', interval '1 month') m
-     cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c
-     where c.card->>'basis' = 'metered' and not exists (
-       select from billing_lines l
-       where l.line_id = 'storage:' || s.user_id || ':' || to_char(m, 'YYYY-MM'))
+    `with behind as materialized (
+       select user_id, open_month from storage_months
+       where user_id > $2 and open_month <= ${LAST_CLOSED} order by user_id limit $1)
+     select s.user_id, to_char(u.m, 'YYYY-MM-DD') as month, u.card
+     from behind s cross join lateral (${UNWRITTEN}) u
      order by 1, 2 limit $1`,
-    [limit],
+    [limit, after],
   );
 }
 

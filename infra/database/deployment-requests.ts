@@ -1,3 +1,4 @@
+import { deleteOlder } from "./clock";
 import type { TimeSpan } from "./job-throughput";
 import { all, execute, type Queryable } from "./pool";
 
@@ -66,7 +67,8 @@ export async function listRequests(
   );
 }
 
-/** Deletes the counts of more than a day ago: of deployments that are asked nothing any more. */
-export async function deleteOldRequests(db: Queryable): Promise<number> {
-  return await execute(db, "delete from deployment_requests where at < now() - interval '1 day'");
-}
+/** Counts of more than a day ago: of deployments that are asked nothing any more. */
+const FORGOTTEN = { table: "deployment_requests", time: "at", age: "interval '1 day'" };
+
+export const deleteOldRequests = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

@@ -1,12 +1,8 @@
 import type { WorkerStatus } from "../../core/states";
 import { all, execute, type Queryable } from "./pool";
-import { OFFER_S } from "./workers";
+import { OFFER_S, type WorkerCall } from "./workers";
 
-export interface Heartbeat {
-  workerId: string;
-  userId: string;
-  /** The key that the worker must be bound to; null: any of its owner's will do. */
-  boundKeyId: string | null;
+export interface Heartbeat extends WorkerCall {
   util: number | null;
   memUsed: number | null;
   memTotal: number | null;
@@ -51,7 +47,9 @@ export interface Patience {
 
 /**
  * Takes heartbeats of many workers, at most one of each, in one statement. A dead worker that is heard
- * again is alive; a decommissioned one is not. Whoever is not in the answer is not registered so.
+ * again is alive; a decommissioned one is not. Not in the answer: workers that are not registered so, and those
+ * whose rows another transaction holds. Nothing waits for these: the statement holds the rows of all others, and
+ * the matcher would wait for it.
  */
 export async function recordHeartbeats(
   db: Queryable,
@@ -70,7 +68,7 @@ export async function recordHeartbeats(
        select w.worker_id, w.status, g.util, g.used, g.total, g.reason
        from workers w join given g using (worker_id, user_id)
        where g.bound_key_id is null or g.bound_key_id = w.bound_key_id
-       order by w.worker_id for no key update of w),
+       order by w.worker_id for no key update of w skip locked),
      heard as (
        update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
               util = b.util, mem_used = b.used, mem_total = b.total,
@@ -102,6 +100,26 @@ export async function recordHeartbeats(
        on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
     [JSON.stringify(beats), missingS, unhealthyS],
   );
+}
+
+/** Those of the calls whose worker is registered so. */
+export async function listRegistered<T extends WorkerCall>(
+  db: Queryable,
+  calls: T[],
+): Promise<T[]> {
+  const given = calls.map(({ workerId, userId, boundKeyId }, n) => {
+    return { n, workerId, userId, boundKeyId };
+  });
+  const rows = await all<{ n: number }>(
+    db,
+    `select n from workers w
+     join json_to_recordset($1) given (n int, "workerId" text, "userId" text, "boundKeyId" text)
+       on w.worker_id = "workerId" and w.user_id = "userId"
+     where "boundKeyId" is null or "boundKeyId" = w.bound_key_id`,
+    [JSON.stringify(given)],
+  );
+  const found = new Set(rows.map((row) => row.n));
+  return calls.filter((_, n) => found.has(n));
 }
 
 /** What is watched of each worker: numbers that stand still while it is silent, or deaf. */

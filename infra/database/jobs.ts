@@ -251,7 +251,7 @@ export async function reportProgress(
      moved as (
        select j.job_id, told.progress from jobs j join told using (job_id, worker_id)
        where j.status = 'running' and j.progress is distinct from told.progress
-       order by j.job_id for no key update of j)
+       order by j.job_id for no key update of j skip locked)
      update jobs j set progress = moved.progress from moved where j.job_id = moved.job_id`,
     [
       told.map(({ jobId }) => jobId),

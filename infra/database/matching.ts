@@ -30,7 +30,7 @@ export interface MatchedPair {
  * Most kinds of idle workers that are looked at of one tenant: whoever registers workers of which no two are
  * alike pays with passes that see only some of them, at random, and nobody else pays.
  */
-const KINDS = 100;
+export const KINDS = 100;
 
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
 const CAN = `w.gpu_count >= q.req_gpu_count
@@ -39,7 +39,7 @@ const CAN = `w.gpu_count >= q.req_gpu_count
              and coalesce(q.job_type = any(w.job_types), true)`;
 
 /** The same, and whom its owner lets in. */
-const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
+export const SUITS = `coalesce(q.user_id = any(w.tenants), true) and ${CAN}`;
 
 /** core/matching.ts's `mayRun`, of one worker. */
 export const FITS = `(w.shared or w.user_id = q.user_id) and ${SUITS}
@@ -50,24 +50,33 @@ export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.d
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
+/** Of a job `j`. */
+export const NEEDS_OF_HEAD = `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb,
+         j.req_tags, j.req_avoid`;
+
 /**
- * The queue's shapes after `after`, hopped over by their index, and what the jobs of each need; none unless
- * `guard`.
+ * The queue's shapes after `after`, `limit` at most, with a job of each: from one to the next by the index of
+ * the queue whose condition is given. None unless `guard`.
  */
-const headsWhere = (guard: string, after: string): string => `shapes (shape, nth) as (
-  (select shape, 1 from attempts where state = 'queued' and shape > ${after} and (${guard})
-   order by shape limit 1)
+export const stepThrough = (
+  name: string,
+  after: string,
+  limit: number,
+  condition = "true",
+  guard = "true",
+): string => `${name} (shape, job_id, nth) as (
+  (select shape, job_id, 1 from attempts
+   where state = 'queued' and ${condition} and shape > ${after} and ${guard} order by shape limit 1)
   union all
-  select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
-          order by a.shape limit 1), s.nth + 1
-  from shapes s where s.shape is not null and s.nth < ${SHAPES}),
+  select following.*, s.nth + 1 from ${name} s cross join lateral (
+    select shape, job_id from attempts
+    where state = 'queued' and ${condition} and shape > s.shape order by shape limit 1) following
+  where s.nth < ${limit})`;
+
+/** The queue's shapes after `after`, and what the jobs of each need. */
+const headsAfter = (after: string): string => `${stepThrough("shapes", after, SHAPES)},
 heads as materialized (
-  select s.shape, j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,
-         j.req_avoid
-  from shapes s, lateral (
-    select job_id from attempts where state = 'queued' and shape = s.shape limit 1) head
-  join jobs j using (job_id)
-  where s.shape is not null)`;
+  select h.shape, ${NEEDS_OF_HEAD} from shapes h join jobs j using (job_id))`;
 
 /** Where the next pass goes on, if this one did not look at all shapes. */
 const NEXT = `(select case when count(*) = ${SHAPES} then max(shape) end from heads)`;
@@ -95,7 +104,7 @@ with recursive idle as materialized (
                             gpu_count, gpu_memory_gb, gpu_tokens, tags, job_types, tenants) as kind
   from workers w
   where (w.shared or w.user_id in (select user_id from heads)) and ${IDLE}),
-${headsWhere("true", "$2::text")},
+${headsAfter("$2::text")},
 size as materialized (
   select greatest(4, least(${BATCH}, floor(sqrt(${COMPARISONS}.0 / greatest(1, count(*))))))::int as workers
   from heads),
@@ -194,7 +203,7 @@ const FROZEN_MS = 2_000;
  * snapshot would be older than the lock. The commit does not wait for the disk: an assignment that a
  * crash forgets is made again, and the hand-out that builds on it does wait.
  */
-const BEGIN = `set local synchronous_commit = off;
+export const BEGIN = `set local synchronous_commit = off;
   set local idle_in_transaction_session_timeout = ${FROZEN_MS};
   select pg_advisory_xact_lock(${MATCHER_LOCK})`;
 
@@ -236,7 +245,7 @@ export async function isAnythingQueued(db: Queryable): Promise<boolean> {
 }
 
 const OFFER_AND_FIT = `
-with recursive ${headsWhere("true", "''")}
+with recursive ${headsAfter("''")}
 select ${OFFER}, exists (select from heads q where ${FITS}) as "isWanted" from workers w where w.worker_id = $1`;
 
 /** How a worker stands, and whether anything queued could run on it: a fraction of a pass, which is needed only then. */
@@ -252,46 +261,4 @@ export async function listAssigned(db: Queryable, workerIds: string[]): Promise<
     [workerIds],
   );
   return rows.map((row) => row.worker_id);
-}
-
-/** Most jobs whose status one statement changes for it. */
-const MOVED = 500;
-
-/**
- * Jobs that wait for a worker which is being set up are `provisioning_worker`: no worker in service
- * fits them, and one that is bootstrapping does. Once that has changed they are `pending` again.
- * Shape by shape, and only while anything is set up or waited for.
- */
-const PROVISION = `
-with recursive ${headsWhere(
-  `exists (select from workers where status = 'bootstrapping')
-  or exists (select from jobs where status = 'provisioning_worker')`,
-  "$1::text",
-)},
-wanted as materialized (
-  select q.shape, case when
-      not exists (select from workers w where w.status in ('idle', 'busy') and not w.draining and ${FITS})
-      and exists (select from workers w where w.status = 'bootstrapping' and ${FITS})
-    then 'provisioning_worker' else 'pending' end as status
-  from heads q),
-moving as materialized (
-  select j.job_id, wanted.status from wanted
-  join attempts a on a.shape = wanted.shape and a.state = 'queued' join jobs j using (job_id)
-  where j.status in ('pending', 'provisioning_worker') and j.status <> wanted.status
-  order by j.job_id limit ${MOVED} for no key update of j),
-moved as (
-  update jobs j set status = moving.status from moving where j.job_id = moving.job_id returning j.job_id)
-select (select count(*)::int from moved) as moved, ${NEXT} as next`;
-
-/** Under the matcher's lock, so that no job is assigned meanwhile; not for long at a time. */
-export async function markProvisioning(pool: pg.Pool): Promise<void> {
-  for (let after: string | null = ""; after !== null; ) {
-    const step: { moved: number; next: string | null } | undefined = await transaction(
-      pool,
-      (db) => maybeOne(db, PROVISION, [after]),
-      { begin: BEGIN },
-    );
-    // Those that it had no room for are still to be moved.
-    if ((step?.moved ?? 0) < MOVED) after = step?.next ?? null;
-  }
 }

@@ -56,7 +56,7 @@ export async function noteDenials(
        select * from unnest($1::text[], $2::text[], $3::bool[]) told (job_id, worker_id, is_denied)),
      locked as (
        select job_id, attempt, is_denied from attempts join told using (job_id, worker_id)
-       where state = 'running' order by job_id for no key update of attempts)
+       where state = 'running' order by job_id for no key update of attempts skip locked)
      update attempts a set denials = case when is_denied then denials + 1 else 0 end
      from locked l where a.job_id = l.job_id and a.attempt = l.attempt`,
     [

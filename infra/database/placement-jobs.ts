@@ -99,23 +99,3 @@ export async function hasIdleWorker(db: Queryable, deploymentId: string): Promis
   );
   return row !== undefined;
 }
-
-/** Deployments that could grow, and have not: there is something to look at. */
-export async function askToGrow(db: Queryable): Promise<string[]> {
-  const rows = await all<{ deployment_id: string }>(
-    db,
-    `with growing as materialized (
-       select d.deployment_id from deployments d
-       where d.status = 'active' and d.max_replicas > d.min_replicas and d.asked = d.told
-         and (d.next_try_at is null or d.next_try_at <= now())
-         and (select count(*) from placements p where p.deployment_id = d.deployment_id
-                and p.state = 'serving') < d.max_replicas
-         and not exists (select from placements p where p.deployment_id = d.deployment_id
-                           and p.state = 'starting')
-         and ${HAS_IDLE("d")}
-       order by d.deployment_id for no key update of d skip locked)
-     update deployments d set asked = asked + 1 from growing
-     where d.deployment_id = growing.deployment_id returning d.deployment_id`,
-  );
-  return rows.map((row) => row.deployment_id);
-}

@@ -222,7 +222,10 @@ export async function notePlacements(
   return rows.map((row) => row.deployment_id);
 }
 
-/** What should have stopped long ago counts as stopped: whatever serves it still is told at each heartbeat. */
+/**
+ * What should have stopped long ago counts as stopped: whatever serves it still is told at each heartbeat. A
+ * deployment that another transaction holds is left to the next sweep.
+ */
 export async function endOverdueStops(db: Queryable, graceS: number): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
@@ -231,7 +234,7 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
        where state = 'stopping' and stopping_at < now() - make_interval(secs => $1)),
      held as materialized (
        select d.deployment_id from deployments d join overdue using (deployment_id)
-       order by d.deployment_id for no key update of d),
+       order by d.deployment_id for no key update of d skip locked),
      ended as (
        update placements p set state = 'ended', outcome = 'stopped', ended_at = now()
        from held where p.deployment_id = held.deployment_id and p.state = 'stopping'

@@ -4,8 +4,20 @@ import { maybeOne, type Queryable } from "./pool";
 /** Failures in a row that bench a worker, while others that could have had its jobs succeed. */
 const STRIKES_OUT = 3;
 
+/**
+ * Most strikes that a worker has, and entries of whom and what they are of: where nobody else succeeds, failures go
+ * on. More than these say nothing new.
+ */
+const MOST_STRIKES = 20;
+
+/** One more entry, and the last ones of those before it. */
+const appended = (column: string, entry: string): string =>
+  `array_append(w.${column}[cardinality(w.${column}) - ${MOST_STRIKES - 2}:], ${entry})`;
+
 /** Of another tenant than its owner, any number of failures in a row is one: its jobs may be what is wrong. */
 const COUNTS = "(j.user_id = w.user_id or j.user_id <> all (w.struck_by))";
+
+const STRIKES = `least(w.strikes + 1, ${MOST_STRIKES})`;
 
 /**
  * An attempt of a job failed or was lost on this worker; the third in a row benches it. A job that has failed on
@@ -25,11 +37,11 @@ export async function strikeWorker(
       and (o.user_id = w.user_id or o.shared or w.shared))`;
   const row = await maybeOne<{ status: WorkerStatus }>(
     db,
-    `update workers w set strikes = w.strikes + 1, strikes_since = coalesce(w.strikes_since, now()),
-            struck_by = array_append(w.struck_by, j.user_id),
-            struck_jobs = array_append(w.struck_jobs, j.job_id),
+    `update workers w set strikes = ${STRIKES}, strikes_since = coalesce(w.strikes_since, now()),
+            struck_by = ${appended("struck_by", "j.user_id")},
+            struck_jobs = ${appended("struck_jobs", "j.job_id")},
             error_code = case when ${isOut} then 'failing' else w.error_code end,
-            status_reason = case when ${isOut} then (w.strikes + 1) || ' attempts in a row failed or '
+            status_reason = case when ${isOut} then (${STRIKES}) || ' attempts in a row failed or '
               || 'were lost here while other workers succeeded' else w.status_reason end,
             status = case when ${isOut} and w.status in ('idle', 'busy') then 'error' else w.status end
      from jobs j where w.worker_id = $1 and j.job_id = $2 and ${COUNTS} returning w.status`,

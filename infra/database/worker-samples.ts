@@ -1,3 +1,4 @@
+import { isOlder } from "./clock";
 import type { TimeSpan } from "./job-throughput";
 import { all, execute, type Queryable } from "./pool";
 
@@ -61,12 +62,26 @@ export async function readSamples(
   );
 }
 
-/** Deletes the samples of workers that have been silent for more than a day. */
-export async function deleteOldSamples(db: Queryable): Promise<number> {
+/** A worker has no more samples than that: one of each minute of the day. */
+const SLOTS = 1_440;
+const DAY = "interval '1 day'";
+
+/**
+ * Deletes samples of workers that have been silent for more than a day, `limit` at most. A living worker overwrites
+ * its own, so only silent workers' are read, by their key.
+ *
+ * @returns how many.
+ */
+export async function deleteOldSamples(db: Queryable, limit: number): Promise<number> {
   return await execute(
     db,
-    `delete from worker_samples s using workers w
-     where w.worker_id = s.worker_id and w.last_heartbeat_at < now() - interval '1 day'
-       and s.at < now() - interval '1 day'`,
+    `delete from worker_samples
+     where ctid = any (array(
+       select s.place from workers w cross join lateral (
+         select ctid as place, at from worker_samples
+         where worker_id = w.worker_id order by slot limit ${SLOTS}) s
+       where ${isOlder("w.last_heartbeat_at", DAY)} and ${isOlder("s.at", DAY)} limit $1))
+     and ${isOlder("at", DAY)}`,
+    [limit],
   );
 }

@@ -138,7 +138,7 @@ test("counts of several processes add up in a minute, and the next day's overwri
   const rows = await all(pool, "select from deployment_requests");
   expect(rows.length).toBeLessThanOrEqual(2);
   await execute(pool, "update deployment_requests set at = at - interval '25 hours'");
-  expect(await deleteOldRequests(pool)).toBe(rows.length);
+  expect(await deleteOldRequests(pool, 10)).toBe(rows.length);
 });
 
 test("they are the tenant's alone", async () => {

@@ -134,6 +134,28 @@ test("heartbeats become samples, one a minute at most", async () => {
   expect((await forge.user.call("GET", "/api/workers/small-1/samples")).status).toBe(404);
 });
 
+test("absurd numbers of one worker do not keep others' samples from being written", async () => {
+  const { worker } = await createTenant(forge, "absurd");
+  const own = worker("absurd");
+  await own.register();
+  const absurd = 1.7e308;
+  const written = async (): Promise<number> => {
+    const [row] = await all<{ n: number | null }>(
+      forge.ctx.pool,
+      `select sum(heartbeats)::int as n from worker_samples
+       where worker_id = 'absurd' and util = 1e6 and mem_used = 1e6 and mem_total = 1e6`,
+    );
+    return row?.n ?? 0;
+  };
+  // The second write adds to the first one's minute, unless the clock went on in between.
+  for (let n = 1; n <= 2; n++) {
+    await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
+    await own.heartbeat({ gpu: { util: absurd, mem_used: absurd, mem_total: absurd } });
+    await waitFor("them to be written", async () => (await written()) === 2 * n);
+  }
+  expect(await forge.admin.call("GET", "/api/fleet")).toMatchObject({ status: 200 });
+});
+
 test("a day of samples is kept, and a silent worker's are deleted", async () => {
   const { worker } = await createTenant(forge, "old");
   await worker("silent").register();
@@ -161,10 +183,12 @@ test("a day of samples is kept, and a silent worker's are deleted", async () => 
     forge.ctx.pool,
     "update worker_samples set at = at - interval '2 days' where worker_id = 'silent'",
   );
+  // A living worker's are overwritten.
+  expect(await deleteOldSamples(forge.ctx.pool, 10)).toBe(0);
   await execute(
     forge.ctx.pool,
     "update workers set last_heartbeat_at = now() - interval '2 days' where worker_id = 'silent'",
   );
-  await deleteOldSamples(forge.ctx.pool);
+  await deleteOldSamples(forge.ctx.pool, 10);
   expect(await count()).toBe(0);
 });

@@ -5,12 +5,14 @@ import { Retention } from "../../agent-bridge/retention";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
 import type { Context } from "../../infra/context";
+import { deleteOldRequests } from "../../infra/database/deployment-requests";
 import { createKey } from "../../infra/database/keys";
 import { all, execute, maybeOne, type Queryable } from "../../infra/database/pool";
 import { recordStep } from "../../infra/database/record-step";
 import { strikeWorker } from "../../infra/database/strikes";
 import { transaction } from "../../infra/database/transaction";
 import { ensureUser } from "../../infra/database/users";
+import { deleteOldSamples } from "../../infra/database/worker-samples";
 import { type Database, openDatabase } from "../support/database";
 
 /** What must not grow with the tables: rows by SQL in a real Postgres, without a server. */
@@ -113,6 +115,29 @@ test("a strike reads nothing of its worker's past", async () => {
     "select strikes from workers where worker_id = 'old'",
   );
   expect(rows).toEqual([{ strikes: 3 }]);
+  // Where nobody else succeeds, nothing ends them: what each reads and writes again must not grow with them.
+  const size = async (): Promise<number> => {
+    const [row] = await all<{ n: number }>(
+      forge.ctx.pool,
+      "select pg_column_size(w.*) as n from workers w where worker_id = 'old'",
+    );
+    return row?.n ?? 0;
+  };
+  const strike = async (from: number, to: number): Promise<void> => {
+    for (let n = from; n <= to; n++) await strikeWorker(forge.ctx.pool, "old", `job_${n}`);
+  };
+  await strike(2, 30);
+  const before = await size();
+  await strike(31, 100);
+  expect(await size()).toBeLessThanOrEqual(before + 50);
+  // The last ones are taken back where their jobs fail elsewhere, too.
+  const counted =
+    "select strikes, cardinality(struck_jobs) as jobs from workers where worker_id = 'old'";
+  const [before100] = await all<{ strikes: number; jobs: number }>(forge.ctx.pool, counted);
+  await strikeWorker(forge.ctx.pool, "other", "job_100");
+  expect(await all(forge.ctx.pool, counted)).toEqual([
+    { strikes: (before100?.strikes ?? 0) - 1, jobs: (before100?.jobs ?? 0) - 1 },
+  ]);
 });
 
 test("a step back of the clock that is recorded writes no job that is over", async () => {
@@ -138,7 +163,7 @@ test("a step back of the clock that is recorded writes no job that is over", asy
   expect(await all(pool, written)).toEqual(before);
 });
 
-test("of very many old keys none is left after a turn", async () => {
+test("of very many old rows no statement deletes more than so many, and none is left after a turn", async () => {
   const { pool } = forge.ctx;
   const db = new pg.Client({ connectionString: forge.databaseUrl });
   await db.connect();
@@ -146,13 +171,33 @@ test("of very many old keys none is left after a turn", async () => {
     `insert into idempotency (user_id, key, fingerprint, created_at)
      select 'ann', n::text, 'f', now() - interval '1 year' from generate_series(1, ${15 * JOBS}) n`,
   );
+  // Without the deployments that the last one refers to.
+  await db.query("set session_replication_role = replica");
+  await db.query(
+    `insert into workers (worker_id, user_id, shared, gpu_name, gpu_count, gpu_memory_gb, gpu_tokens, status,
+                          last_heartbeat_at)
+     select 'silent_' || n, 'ann', false, 'gpu', 0, 0, '{}', 'dead', now() - interval '1 year'
+     from generate_series(1, 20) n`,
+  );
+  await db.query(
+    `insert into worker_samples (worker_id, slot, at, heartbeats)
+     select 'silent_' || n, slot, now() - interval '1 year', 1
+     from generate_series(1, 20) n cross join generate_series(0, 1439) slot`,
+  );
+  await db.query(
+    `insert into deployment_requests (deployment_id, slot, at, requests, errors, latency)
+     select 'd' || n, slot, now() - interval '1 year', 1, 0, '{}'
+     from generate_series(1, 20) n cross join generate_series(0, 1439) slot`,
+  );
   await db.end();
+  expect(await deleteOldSamples(pool, 10_000)).toBe(10_000);
+  expect(await deleteOldRequests(pool, 10_000)).toBe(10_000);
   const retention = new Retention(forge.ctx);
   retention.start();
-  await waitFor(
-    "all to be forgotten",
-    async () => (await maybeOne(pool, "select from idempotency limit 1")) === undefined,
-    { timeoutMs: 50_000 },
-  );
+  const left = `select from idempotency union all select from worker_samples
+    union all select from deployment_requests limit 1`;
+  await waitFor("all to be forgotten", async () => (await maybeOne(pool, left)) === undefined, {
+    timeoutMs: 50_000,
+  });
   await retention.stop();
 });

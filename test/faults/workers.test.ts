@@ -4,6 +4,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../infra/database/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
+import { holding } from "../support/locks";
 import { rawPoll } from "../support/raw-poll";
 
 /** Everything that workers and the network between do to a job. */
@@ -36,6 +37,42 @@ afterAll(async () => {
 
 const workerStatus = async (id: string): Promise<string> =>
   (await forge.user.get<{ status: string }>(`/api/workers/${id}`)).status;
+
+test("a worker's row that a frozen process holds stops no other worker's heartbeat, nor assignment to it", async () => {
+  const stuck = await forge.worker("z-stuck");
+  const idle = await forge.worker("a-idle");
+  const poll = idle.take();
+  // As a process leaves it that freezes while it takes a result. Postgres ends it after 30 s.
+  const row = "select from workers where worker_id = 'z-stuck' for no key update";
+  const [refused, submitted] = await holding(forge, row, [], async () => {
+    const beats = [stuck.heartbeat(), idle.heartbeat()] as const;
+    const refusal = beats[0].catch((error: unknown) => error);
+    // Not after a time-out of the statement that has both.
+    expect((await beats[1]).status).toBe("idle");
+    const { job_id } = await forge.user.submit("audit", AUDIT);
+    const job = await poll;
+    expect(job.job_id).toBe(job_id);
+    expect((await idle.complete(job)).status).toBe(200);
+    return [await refusal, job_id];
+  });
+  expect(String(refused)).toContain("HTTP 503");
+  expect((await stuck.heartbeat()).status).toBe("idle");
+  await untilEnded(forge.user, submitted);
+});
+
+test("a heartbeat whose worker's row is held for a moment is recorded after it", async () => {
+  const worker = await forge.worker("held");
+  const other = await forge.worker("not-held");
+  const row = "select from workers where worker_id = 'held' for no key update";
+  let beat: Promise<{ status: string }> | undefined;
+  await holding(forge, row, [], async () => {
+    beat = worker.heartbeat({ gpu: { util: 77, mem_used: 0, mem_total: 0 } });
+    // By the time this is answered, the first one was in a batch.
+    await other.heartbeat();
+  });
+  expect(await beat).toMatchObject({ status: "idle" });
+  expect(await forge.user.get("/api/workers/held")).toMatchObject({ util: 77 });
+});
 
 describe("a worker that is silent", () => {
   test(`for ${BLIP_S} s keeps its attempt`, async () => {

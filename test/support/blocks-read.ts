@@ -1,0 +1,36 @@
+import type pg from "pg";
+import { createPool, execute, maybeOne } from "../../infra/database/pool";
+import type { Database } from "./database";
+
+/**
+ * How many blocks of these tables and their indexes Postgres reads for `work`: what it costs, whatever else this
+ * machine does. Not for tables that something else reads meanwhile.
+ *
+ * @param work runs on the one connection of the pool that it is given.
+ */
+export async function blocksRead(
+  { ctx, databaseUrl }: Database,
+  tables: string[],
+  work: (pool: pg.Pool) => Promise<unknown>,
+): Promise<number> {
+  const options = { connectionString: databaseUrl, max: 1, timeoutMs: 20_000 };
+  const pool = createPool(options, ctx.logger);
+  const read = async (): Promise<number> => {
+    // A connection reports what it read now and then only.
+    await execute(pool, "select pg_stat_force_next_flush()");
+    const row = await maybeOne<{ blocks: number }>(
+      pool,
+      `select sum(coalesce(heap_blks_hit + heap_blks_read, 0) + coalesce(idx_blks_hit + idx_blks_read, 0)) as blocks
+       from pg_statio_user_tables where relname = any($1)`,
+      [tables],
+    );
+    return row?.blocks ?? 0;
+  };
+  try {
+    const before = await read();
+    await work(pool);
+    return (await read()) - before;
+  } finally {
+    await pool.end();
+  }
+}
