@@ -70,13 +70,15 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
 /**
  * The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. A
  * process that stood still between reading and writing may put an old state over a newer one: so the row is
- * read again after the file was written, until the two agree.
+ * read again after the file was written, until the two agree. A bill that an operator took back meanwhile has none.
  */
 export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);
   for (let filed = presentBillingRecord(record); ; ) {
     await putJson(ctx.store, key, filed);
-    const now = presentBillingRecord(await requireRecord(ctx, record.job_id));
+    const row = await findBillingRecord(ctx.pool, record.job_id, null);
+    if (!row) return await ctx.store.remove(key);
+    const now = presentBillingRecord(row);
     if (isDeepStrictEqual(now, filed)) return;
     filed = now;
   }

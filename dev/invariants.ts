@@ -71,8 +71,14 @@ const IMPOSSIBLE: Record<string, string> = {
     where status = 'completed' and b.job_id is null`,
   "I2 billed without being completed": `
     select job_id from billing_records b join jobs using (job_id)
-    where status <> 'completed' and not exists (
-      select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)`,
+    where status <> 'completed' and (
+      not exists (select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)
+      -- An operator has ended it.
+      or exists (select from attempts a where a.job_id = b.job_id and a.outcome = 'completed'))`,
+  "I3 a job that has ended keeps an artifact's id without the artifact": `
+    select job_id, given_id from artifacts join jobs using (job_id)
+    where registered_at is null and status in ('completed', 'failed')
+      and given_id is distinct from 'released:' || job_id`,
   "I3 completed without exactly one manifest": `
     select job_id, count(a.manifest) from jobs left join artifacts a using (job_id)
     where status = 'completed' and deployment_id is null
