@@ -1,6 +1,7 @@
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { BillingRow } from "./billing-records";
+import { isOlder } from "./clock";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 import { CARD_AT_END } from "./rate-cards";
@@ -29,6 +30,13 @@ export async function readTotals(
   );
 }
 
+/**
+ * SQL: whether a month is over for so long that its storage is written for good. Without steps of the clock forward:
+ * what is written stays, and a clock that is ahead would bill the month as if all were stored until its end.
+ */
+const IS_CLOSED = (month: string): string =>
+  isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
+
 interface StorageLine extends Record<string, unknown> {
   cost_usd: number;
   gb_months: number;
@@ -49,7 +57,8 @@ export async function findStorageLine(
 }
 
 /**
- * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once.
+ * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once, and not before
+ * it is closed. Call where the clock is known.
  *
  * @param month its first day.
  */
@@ -64,7 +73,8 @@ export async function insertStorageLine(
   const inserted = await execute(
     db,
     `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, rate_card)
-     values ('storage:' || $1 || ':' || left($2::text, 7), $1, $2::text::date, $3, $4, $5)
+     select 'storage:' || $1 || ':' || left($2::text, 7), $1, $2::text::date, $3, $4, $5
+     where ${IS_CLOSED("$2::text::timestamp")}
      on conflict do nothing`,
     [userId, month, costUsd, gbMonths, card],
   );
@@ -115,19 +125,26 @@ export async function noteClosedDays(
   );
 }
 
-/** Tenants and months that are over, whose storage is not written though their card then had a price for it. */
+/** A tenant's month that is over, whose storage is not written though its card then had a price for it. */
+export interface UnwrittenStorage {
+  user_id: string;
+  /** Its first day. */
+  month: string;
+  card: RateCard;
+}
+
 export async function listUnwrittenStorage(
   db: Queryable,
   limit: number,
-): Promise<{ user_id: string; month: string; card: RateCard }[]> {
-  return await all<{ user_id: string; month: string; card: RateCard }>(
+): Promise<UnwrittenStorage[]> {
+  return await all<UnwrittenStorage & Record<string, unknown>>(
     db,
     `select s.user_id, to_char(m, 'YYYY-MM-DD') as month, c.card
      from (select user_id, min(month) as first from storage_changes group by user_id) s
      cross join lateral generate_series(s.first::timestamp,
        (now() - ${CLOSED_AFTER}) at time zone 'UTC' - interval '1 month', interval '1 month') m
      cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c
-     where c.card->>'basis' = 'metered' and not exists (
+     where c.card->>'basis' = 'metered' and ${IS_CLOSED("m")} and not exists (
        select from billing_lines l
        where l.line_id = 'storage:' || s.user_id || ':' || to_char(m, 'YYYY-MM'))
      order by 1, 2 limit $1`,

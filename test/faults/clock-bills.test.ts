@@ -1,9 +1,12 @@
 import { waitFor } from "../../dev/stack/wait";
+import { closeMonths } from "../../infra/billing/close-months";
 import { execute, maybeOne } from "../../infra/database/pool";
+import { readSummary } from "../support/billing";
 import { addLine, lineState, untilExported } from "../support/billing-lines";
 import { type Forge, startForge } from "../support/forge";
 import { useSettableClock } from "../support/settable-clock";
 import { StripeServer } from "../support/stripe-server";
+import { createTenant } from "../support/tenants";
 
 /** The database's clock is set forward for a moment, and right again: nothing that is owed may be given up for it. */
 const KEY = "sk_test_not_a_real_key";
@@ -81,3 +84,34 @@ test("a line in doubt is not given up by a step that is not recorded yet", async
   await untilExported(forge, "later");
   await setAndRecord(0);
 }, 120_000);
+
+test("storage of a month that a clock set forward has closed is billed as it was", async () => {
+  const tenant = await createTenant(forge, "research");
+  await forge.admin.call("POST", "/api/admin/rate-cards", {
+    name: "research",
+    prices: {
+      basis: "metered",
+      gpuHour: { default: "2.50" },
+      inputPer1mTokens: "10.00",
+      outputPer1mTokens: "30.00",
+      storagePerGbMonth: "1000",
+      deployPerMonth: "3",
+    },
+  });
+  await forge.admin.call("PUT", "/api/admin/users/research/rate-card", { rate_card: "research" });
+  const answer = await fetch(`${forge.stack.apiUrl}/api/datasets`, {
+    method: "POST",
+    headers: { "x-service-api-key": tenant.user.key, "content-type": "application/x-ndjson" },
+    body: Buffer.alloc(2_000_000, "{}\n"),
+  });
+  const { artifact_id: id } = (await answer.json()) as { artifact_id: string };
+  await setAndRecord(FAR_S);
+  while ((await closeMonths(forge.ctx)) > 0);
+  await setAndRecord(0);
+  // It goes at once, so it was kept for seconds.
+  expect((await tenant.user.call("DELETE", `/api/artifacts/${id}`)).status).toBeLessThan(300);
+  const { storage } = await readSummary(tenant.user);
+  const { gb_months: stored } = await tenant.user.get<{ gb_months: number }>("/api/storage");
+  expect(storage.gb_months).toBeCloseTo(stored, 6);
+  expect(storage.gb_months).toBeLessThan(0.0001);
+}, 180_000);
