@@ -12,6 +12,7 @@ import { cancelJob } from "../infra/fleet/cancel-job";
 import { newId } from "../infra/ids";
 import { billFailedJob } from "./billing";
 import { type AttemptInput, activityLogger, gone } from "./context";
+import { finishCompleted } from "./finish";
 
 export function createAttemptActivities(ctx: Context) {
   /** How an attempt or its whole job has ended; null while neither has. */
@@ -32,7 +33,14 @@ export function createAttemptActivities(ctx: Context) {
   }
 
   return {
-    lookAtAttempt,
+    /**
+     * The first look of a job whose workflow starts after it was submitted. One that has completed by then is
+     * finished with it: its workflow has nothing else to do. What can't be finished now, the workflow tries again.
+     */
+    async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
+      const end = await finishCompleted(ctx, input).catch(() => undefined);
+      return end ?? (await lookAtAttempt(input));
+    },
 
     /**
      * Waits for an attempt to end. Answers at once when it has, or when its whole job has; else parks:

@@ -41,12 +41,18 @@ const NOTHING: Made = { storedBytes: 0, rows: null };
 export async function billJob(
   ctx: Context,
   input: AttemptInput,
+  billable: BillableRow,
   made: Made = NOTHING,
 ): Promise<BillingRow> {
-  const billable = await requireBillable(ctx, input);
   const rowsRead = await findRowsRead(ctx, billable);
-  await insertRecord(ctx, input, billable, meter(ctx, billable, rowsRead, made), rowsRead, made);
-  return await requireRecord(ctx, input.jobId);
+  return await writeRecord(
+    ctx,
+    input,
+    billable,
+    meter(ctx, billable, rowsRead, made),
+    rowsRead,
+    made,
+  );
 }
 
 /**
@@ -63,24 +69,23 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
   if (!attempts.some(({ billed }) => billed)) {
     return await insertUnbilledLine(ctx.pool, input.jobId, input.attempt, unbilledHours(attempts));
   }
-  await insertRecord(ctx, input, billable, attempts, rowsRead, NOTHING);
-  await fileRecord(ctx, await requireRecord(ctx, input.jobId));
+  await fileRecord(ctx, await writeRecord(ctx, input, billable, attempts, rowsRead, NOTHING));
 }
 
 /**
  * The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. A
  * process that stood still between reading and writing may put an old state over a newer one: so the row is
- * read again after the file was written, until the two agree. A bill that an operator took back meanwhile has none.
+ * read again after the file was written, until the two agree. A final one has no newer state, but that an operator
+ * takes it back before its job completes: finishJob removes the file then.
  */
 export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);
-  for (let filed = presentBillingRecord(record); ; ) {
+  for (let now = record; ; ) {
+    const filed = presentBillingRecord(now);
     await putJson(ctx.store, key, filed);
-    const row = await findBillingRecord(ctx.pool, record.job_id, null);
-    if (!row) return await ctx.store.remove(key);
-    const now = presentBillingRecord(row);
-    if (isDeepStrictEqual(now, filed)) return;
-    filed = now;
+    if (now.state === "final") return;
+    now = await requireRecord(ctx, record.job_id);
+    if (isDeepStrictEqual(presentBillingRecord(now), filed)) return;
   }
 }
 
@@ -90,7 +95,7 @@ export async function requireRecord(ctx: Context, jobId: string): Promise<Billin
   return record;
 }
 
-async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {
+export async function requireBillable(ctx: Context, input: AttemptInput): Promise<BillableRow> {
   const billable = await findBillable(ctx.pool, input.jobId, input.attempt);
   if (!billable) throw new Error(`attempt ${input.attempt} of ${input.jobId} can't be billed`);
   return billable;
@@ -121,14 +126,14 @@ function meter(
   });
 }
 
-async function insertRecord(
+async function writeRecord(
   ctx: Context,
   input: AttemptInput,
   billable: BillableRow,
   attempts: MeteredAttempt[],
   rowsRead: number | null,
   made: Made,
-): Promise<void> {
+): Promise<BillingRow> {
   const { user_id: userId, job_type: jobType, rate_card: rateCard, accrues } = billable;
   const metrics = metricsOf(attempts, made.storedBytes);
   const gpuTokens = attempts.at(-1)?.gpu_tokens ?? [];
@@ -150,7 +155,9 @@ async function insertRecord(
     accrues,
   };
   const used = usageOfLine({ metrics, attempts });
-  await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
+  const written = await insertBillingRecord(ctx.pool, input.jobId, input.attempt, record, used);
+  // Else it was written before.
+  return written ?? (await requireRecord(ctx, input.jobId));
 }
 
 /** By the attempt that ended the job: what earlier ones did was done again, or is in its numbers. */

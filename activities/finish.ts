@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
+import { ARTIFACT_FORMS, artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
 import { NO_USAGE } from "../core/billing/usage";
 import type { JobEnd } from "../core/job-workflow";
 import { describeArtifact, type ManifestFacts, type MeasuredTable } from "../core/manifest";
@@ -7,7 +7,7 @@ import type { Manifest } from "../core/manifest-schema";
 import { sourceIdsOf } from "../core/references";
 import type { Context } from "../infra/context";
 import { findManifest, findSources } from "../infra/database/artifacts";
-import type { BillingRow } from "../infra/database/billing-records";
+import { type BillingRow, findBillingRecord } from "../infra/database/billing-records";
 import {
   type CompletionFacts,
   completeDeployJob,
@@ -15,15 +15,15 @@ import {
   completePlacementJob,
   findCompletionFacts,
 } from "../infra/database/completion";
-import { findJob, type JobRow } from "../infra/database/jobs";
+import { findJob } from "../infra/database/jobs";
 import { listReusedBefore } from "../infra/database/pipeline-steps";
 import { transaction } from "../infra/database/transaction";
 import { putJson } from "../infra/store/object-store";
 import { ownStoreOf } from "../infra/store/open-store";
 import { measureArtifact } from "../infra/tables/stored-table";
-import { billJob, fileRecord } from "./billing";
+import { billJob, fileRecord, requireBillable } from "./billing";
 import { type AttemptInput, activityLogger, gone, whileAlive } from "./context";
-import { listUploaded, measureFiles, type OutputFile, promoteOutput } from "./output-files";
+import { measureFiles, type OutputFile, promoteOutput, uploadedFiles } from "./output-files";
 
 export function createFinalActivities(ctx: Context) {
   return {
@@ -36,49 +36,53 @@ export function createFinalActivities(ctx: Context) {
      * worker left under that name, changes nothing.
      */
     async finishJob(input: AttemptInput): Promise<JobEnd> {
-      const { jobId, attempt } = input;
-      const job = await findJob(ctx.pool, jobId, null);
-      if (!job) throw gone(`job ${jobId}`);
-      if (job.status === "failed") return await endOf(ctx, jobId);
-      if (job.deployment_id) return await finishPlacement(ctx, input, job, job.deployment_id);
-      const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
-      // An outcome is committed before anybody is told of it.
-      if (!facts) throw gone(`the end of attempt ${attempt} of ${jobId}`);
-      if (facts.status === "completed") return { status: "completed" };
-      const prefix = artifactPrefix(facts.job_type, facts.storage_id);
-      const { metrics } = ctx;
-      const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
-      const { files, table } = await metrics.finishing("files", gathering);
-      const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
-      const rows = table?.isRead ? table.numRows : null;
-      const bill = await metrics.finishing(
-        "bill",
-        billJob(ctx, input, { storedBytes: sizeBytes, rows }),
-      );
-      const describing = describe(ctx, facts, bill, files, table);
-      const manifest = await metrics.finishing("manifest", describing);
-      const stored = Promise.all([
-        putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
-        fileRecord(ctx, bill),
-      ]);
-      await metrics.finishing("store", stored);
-      const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
-      const made = { jobId, attempt, storageId, manifest, sizeBytes };
-      const isDeploy = facts.job_type === "deploy";
-      const completing = isDeploy
-        ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
-        : completeJob(ctx.pool, made);
-      const completed = await metrics.finishing("complete", completing);
-      if (!completed) {
-        await fileRegistered(ctx, storageId, prefix);
-        return await endOf(ctx, jobId);
-      }
-      if (isDeploy) ctx.signals.emit("deployment", storageId);
-      const { total_cost_usd } = bill;
-      activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
-      return { status: "completed" };
+      return (await finishCompleted(ctx, input)) ?? (await finishPlacement(ctx, input));
     },
   };
+}
+
+/** The same; undefined where the attempt has not completed, and of a job that placed a deployment again. */
+export async function finishCompleted(
+  ctx: Context,
+  input: AttemptInput,
+): Promise<JobEnd | undefined> {
+  const { jobId, attempt } = input;
+  const facts = await findCompletionFacts(ctx.pool, jobId, attempt);
+  if (!facts) return undefined;
+  if (facts.status === "failed") return await endOf(ctx, jobId);
+  if (facts.status === "completed") return { status: "completed" };
+  const prefix = artifactPrefix(facts.job_type, facts.storage_id);
+  const { metrics } = ctx;
+  const gathering = whileAlive((signal) => gather(ctx, facts, prefix, signal));
+  const { files, table } = await metrics.finishing("files", gathering);
+  const sizeBytes = files.reduce((sum, file) => sum + file.sizeBytes, 0);
+  const rows = table?.isRead ? table.numRows : null;
+  const bill = await metrics.finishing(
+    "bill",
+    billJob(ctx, input, facts, { storedBytes: sizeBytes, rows }),
+  );
+  const describing = describe(ctx, facts, bill, files, table);
+  const manifest = await metrics.finishing("manifest", describing);
+  const stored = Promise.all([
+    putJson(ctx.store, `${prefix}${MANIFEST_FILE}`, manifest),
+    fileRecord(ctx, bill),
+  ]);
+  await metrics.finishing("store", stored);
+  const { artifact_id: artifactId, storage_id: storageId, worker_id: workerId } = facts;
+  const made = { jobId, attempt, storageId, manifest, sizeBytes };
+  const isDeploy = facts.job_type === "deploy";
+  const completing = isDeploy
+    ? ctx.clockWatch.transaction((db) => completeDeployJob(db, { ...made, workerId }))
+    : completeJob(ctx.pool, made);
+  const completed = await metrics.finishing("complete", completing);
+  if (!completed) {
+    await fileRegistered(ctx, storageId, prefix);
+    return await endOf(ctx, jobId);
+  }
+  if (isDeploy) ctx.signals.emit("deployment", storageId);
+  const { total_cost_usd } = bill;
+  activityLogger(ctx, input).info({ artifact_id: artifactId, total_cost_usd }, "job completed");
+  return { status: "completed" };
 }
 
 /**
@@ -105,20 +109,26 @@ async function fileRegistered(
 async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   const job = await findJob(ctx.pool, jobId, null);
   if (job?.status === "completed") return { status: "completed" };
-  if (job?.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
+  if (job?.status === "failed") {
+    // The bill that an operator took back: its file may have been written after that.
+    if (!(await findBillingRecord(ctx.pool, jobId, null))) {
+      await ctx.store.remove(billingRecordKey(job.user_id, jobId));
+    }
+    return { status: "failed", code: job.error_code ?? "job_error" };
+  }
   throw new Error(`${jobId} is not ready to be finished`);
 }
 
 /** Of a job that placed a deployment again: it has a bill of nothing, and no artifact of its own. */
-async function finishPlacement(
-  ctx: Context,
-  input: AttemptInput,
-  job: JobRow,
-  deploymentId: string,
-): Promise<JobEnd> {
-  const { job_id: jobId } = job;
-  const { attempt } = input;
-  await fileRecord(ctx, await billJob(ctx, input));
+async function finishPlacement(ctx: Context, input: AttemptInput): Promise<JobEnd> {
+  const { jobId, attempt } = input;
+  const job = await findJob(ctx.pool, jobId, null);
+  if (!job) throw gone(`job ${jobId}`);
+  if (job.status === "failed") return await endOf(ctx, jobId);
+  const { deployment_id: deploymentId } = job;
+  // An outcome is committed before anybody is told of it.
+  if (!deploymentId) throw gone(`the end of attempt ${attempt} of ${jobId}`);
+  await fileRecord(ctx, await billJob(ctx, input, await requireBillable(ctx, input)));
   const made = { jobId, attempt, deploymentId };
   const completed = await transaction(ctx.pool, (db) => completePlacementJob(db, made));
   if (!completed) return await endOf(ctx, jobId);
@@ -134,7 +144,7 @@ async function gather(
   prefix: string,
   signal: AbortSignal,
 ): Promise<{ files: OutputFile[]; table: MeasuredTable | null }> {
-  const uploaded = await listUploaded(ctx, facts);
+  const uploaded = uploadedFiles(facts);
   const minted = facts.output_ids[ARTIFACT_FORMS[facts.job_type].idField];
   if (minted !== undefined) {
     await promoteOutput(ctx.store, artifactPrefix(facts.job_type, minted), prefix);

@@ -1,7 +1,6 @@
 import { MANIFEST_FILE } from "../core/artifacts";
 import { isPlainPath } from "../core/plain-path";
-import type { Context } from "../infra/context";
-import { type AttemptFile, listAttemptFiles } from "../infra/database/attempt-files";
+import type { AttemptFile } from "../infra/database/attempt-files";
 import type { CompletionFacts } from "../infra/database/completion";
 import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
 
@@ -32,14 +31,10 @@ export type UploadedFiles = Map<string, AttemptFile>;
  * @throws StoreAway while one of them is still on its way to its place: its bytes would change behind the
  * manifest's back.
  */
-export async function listUploaded(
-  { pool }: Context,
-  { job_id: jobId, attempt }: CompletionFacts,
-): Promise<UploadedFiles> {
-  const files = await listAttemptFiles(pool, jobId, attempt);
-  const moving = files.find((file) => file.is_moving);
+export function uploadedFiles({ job_id: jobId, uploaded }: CompletionFacts): UploadedFiles {
+  const moving = uploaded.find((file) => file.is_moving);
   if (moving) throw new StoreAway(`"${moving.path}" of ${jobId} is still being put in its place`);
-  return new Map(files.map((file) => [file.path, file]));
+  return new Map(uploaded.map((file) => [file.path, file]));
 }
 
 /**

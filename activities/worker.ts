@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Client } from "@temporalio/client";
 import type { Worker } from "@temporalio/worker";
 import { bootstrapTaskQueue } from "../core/bootstrap";
 import type { Context } from "../infra/context";
@@ -106,12 +107,14 @@ export class TemporalWorkerPart implements Part {
       });
       this.workers = [worker, steps];
       if (this.stopped) return;
+      this.ctx.workerTemporal.client = new Client({ connection, namespace });
       onRunning();
       this.ctx.logger.info({ address, taskQueue }, "Temporal worker runs");
       // One that fails must not leave the other behind.
       await Promise.all(this.workers.map((each) => each.run().finally(() => this.shutdown())));
     } finally {
       this.workers = [];
+      this.ctx.workerTemporal.client = undefined;
       await connection.close();
     }
   }

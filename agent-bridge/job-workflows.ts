@@ -1,4 +1,8 @@
-import { ActivityNotFoundError, WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
+import {
+  ActivityNotFoundError,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowStartOptions,
+} from "@temporalio/client";
 import { JOB_WORKFLOW, type JobWorkflowInput, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
 import { type AttemptEnd, isFinal } from "../core/states";
 import {
@@ -16,7 +20,7 @@ import {
   listStandingJobs,
 } from "../infra/database/standing-jobs";
 import { forgetStuckWrites } from "../infra/database/stuck-writes";
-import { searchAttributeKeys } from "../infra/temporal";
+import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import type { WorkflowKind } from "./workflow-kind";
 import { isOpen, readWorkflow } from "./workflow-state";
 
@@ -49,20 +53,25 @@ export async function startJobWorkflow(
     requestId: job.request_id,
   };
   const { taskQueue, taskTimeoutMs } = ctx.config.temporal;
+  const client = ctx.workerTemporal.client ?? ctx.temporal;
+  const options: WorkflowStartOptions = {
+    workflowId: jobWorkflowId(job.job_id),
+    taskQueue,
+    workflowTaskTimeout: taskTimeoutMs,
+    args: [input],
+    workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
+    workflowIdConflictPolicy: "FAIL",
+    requestEagerStart: client !== ctx.temporal,
+    staticSummary: `${job.job_type} job of ${job.user_id}`,
+    typedSearchAttributes: [
+      { key: searchAttributeKeys.jobType, value: job.job_type },
+      { key: searchAttributeKeys.userId, value: job.user_id },
+    ],
+  };
   try {
-    await ctx.temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, {
-      workflowId: jobWorkflowId(job.job_id),
-      taskQueue,
-      workflowTaskTimeout: taskTimeoutMs,
-      args: [input],
-      workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
-      workflowIdConflictPolicy: "FAIL",
-      staticSummary: `${job.job_type} job of ${job.user_id}`,
-      typedSearchAttributes: [
-        { key: searchAttributeKeys.jobType, value: job.job_type },
-        { key: searchAttributeKeys.userId, value: job.user_id },
-      ],
-    });
+    await client.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
+      client.workflow.start(SUBMITTED_JOB_WORKFLOW, options),
+    );
     return true;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;

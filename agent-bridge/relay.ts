@@ -1,3 +1,4 @@
+import { Batcher } from "../infra/batcher";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
 import { isDatabaseError } from "../infra/database/errors";
@@ -5,6 +6,7 @@ import {
   claimDebts,
   type Debt,
   findDebt,
+  type Paid,
   postponeDebt,
   settleDebts,
 } from "../infra/database/outbox";
@@ -28,6 +30,12 @@ const MAX_FAULT_BACKOFF_S = 300;
 /** So many tries of a row fail while Temporal answers: then the row is what is wrong. */
 const SURE_AFTER_TRIES = 1;
 const DOWN_PAUSE_MS = 1_000;
+/**
+ * What is paid is settled together, after so long and so many at once: most short jobs have completed by then,
+ * which settles what they owe. Far less than a lease, so that nobody pays again.
+ */
+const SETTLE_MS = 200;
+const SETTLED_AT_ONCE = 500;
 
 /**
  * Tells Temporal what Postgres decided: that a job exists, and how an attempt ended. Each is a row of
@@ -37,6 +45,8 @@ export class Relay implements Part {
   readonly name = "relay";
   private readonly loop: Loop;
   private readonly inFlight = new Set<Promise<void>>();
+  private readonly settling = new Set<Promise<void>>();
+  private readonly paid: Batcher<Paid, undefined>;
   private waiting: OutboxRow[] = [];
   private downUntilMs = 0;
   private owedAtMs = 0;
@@ -44,6 +54,11 @@ export class Relay implements Part {
 
   constructor(private readonly ctx: Context) {
     this.loop = new Loop("relay", SWEEP_MS, () => this.sweep(), ctx);
+    const settle = async (paid: Paid[]): Promise<undefined[]> => {
+      await settleDebts(ctx.pool, paid);
+      return paid.map(() => undefined);
+    };
+    this.paid = new Batcher(settle, SETTLE_MS, SETTLED_AT_ONCE);
   }
 
   start(): void {
@@ -56,6 +71,7 @@ export class Relay implements Part {
     this.waiting = [];
     await this.loop.stop();
     await Promise.allSettled(this.inFlight);
+    await Promise.allSettled(this.settling);
   }
 
   /** Right after the commit, in the process that holds the row's first lease. */
@@ -119,7 +135,7 @@ export class Relay implements Part {
   private async pay(debt: Debt): Promise<void> {
     try {
       if (debt.superseded) {
-        await settleDebts(this.ctx.pool, debt.job_id, [debt.attempt]);
+        this.settle(debt.job_id, [debt.attempt]);
         return;
       }
       const settled = await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
@@ -127,10 +143,21 @@ export class Relay implements Part {
       );
       this.downUntilMs = 0;
       this.count(debt, settled.length > 0 ? "taken" : "not_waited_for");
-      if (settled.length > 0) await settleDebts(this.ctx.pool, debt.job_id, settled);
+      if (settled.length > 0) this.settle(debt.job_id, settled);
       else await this.postpone(debt, "the workflow does not wait for it yet");
     } catch (error) {
       await this.onFailure(debt, error);
+    }
+  }
+
+  /** Where that fails the rows are still there: the sweep comes back to them. */
+  private settle(jobId: string, attempts: number[]): void {
+    for (const attempt of attempts) {
+      const done: Promise<void> = this.paid
+        .add({ job_id: jobId, attempt })
+        .catch((error: unknown) => this.ctx.logger.debug({ err: reasonOf(error) }, "not settled"))
+        .finally(() => this.settling.delete(done));
+      this.settling.add(done);
     }
   }
 

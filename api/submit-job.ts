@@ -3,9 +3,8 @@ import type { Submission } from "../core/payloads";
 import { estimateSubmission } from "../infra/billing/estimate-job";
 import { requireBudget } from "../infra/billing/require-budget";
 import type { Context } from "../infra/context";
-import { findBudget } from "../infra/database/budgets";
 import { insertJob } from "../infra/database/jobs";
-import { findRateCard } from "../infra/database/rate-cards";
+import { findTerms } from "../infra/database/rate-cards";
 import { type Creation, createOnce } from "../infra/http/idempotency";
 import type { AnyCall } from "../infra/http/route";
 import { requireRoomForBytes } from "../infra/limits/require-room";
@@ -26,14 +25,15 @@ interface Request {
 export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Promise<Job> {
   const { type, submission, userId } = asked;
   const { caps } = ctx.config.limits;
-  const [warnings, rateCard, budget] = await Promise.all([
+  const [warnings, { rateCard, hasBudget }] = await Promise.all([
     checkNames(ctx, userId, submission.payload),
-    findRateCard(ctx.pool, userId),
-    findBudget(ctx.pool, userId),
+    findTerms(ctx.pool, userId),
     requireRoomForBytes(ctx.pool, caps, userId),
     ctx.queueQuota.refresh(userId),
   ]);
-  const expected = budget && (await estimateSubmission(ctx, userId, type, submission, rateCard));
+  const expected = hasBudget
+    ? await estimateSubmission(ctx, userId, type, submission, rateCard)
+    : undefined;
   const job = newJob(ctx, {
     type,
     submission,

@@ -37,6 +37,11 @@ export interface Context {
   tables: Tables;
   signals: Signals;
   /** What this process counts. */
+  /**
+   * Over the connection of this process's Temporal worker, while it runs: a workflow that is started by it is
+   * given to that worker with the answer, without a poll.
+   */
+  workerTemporal: { client: Client | undefined };
   metrics: Metrics;
   /** Requests that wait for something to happen. */
   parking: ParkingLot;
@@ -80,6 +85,7 @@ export function createContext(
     clockWatch: new ClockWatch(pool, logger),
     pool,
     temporal: createTemporalClient(config.temporal),
+    workerTemporal: { client: undefined },
     store,
     tenantStores: new TenantStores(config.store.tenants.buckets, config.store.tenants.addresses),
     tables: new Tables(store, config, logger),

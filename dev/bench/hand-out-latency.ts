@@ -46,6 +46,8 @@ export async function measureHandOutLatency(
         status: "completed",
         result: {},
         metrics: { rows_processed: 1 },
+        // Else it would be given the first job of the next measurement.
+        leaving: n === jobs - 1,
       });
     }
   } finally {

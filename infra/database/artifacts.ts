@@ -212,6 +212,7 @@ export async function findSources(
   userId: string,
   ids: string[],
 ): Promise<SourceArtifact[]> {
+  if (ids.length === 0) return [];
   return await all<SourceArtifact & Record<string, unknown>>(
     db,
     `select artifact_id as "artifactId", artifact_type = 'dataset' as "isDataset",
@@ -230,6 +231,7 @@ export async function findOwnArtifacts(
   userId: string,
   ids: string[],
 ): Promise<ArtifactRow[]> {
+  if (ids.length === 0) return [];
   return await all<ArtifactRow>(
     db,
     `select * from ${ARTIFACTS} a

@@ -1,4 +1,4 @@
-import { all, execute, maybeOne, type Queryable } from "./pool";
+import { execute, maybeOne, type Queryable } from "./pool";
 
 export interface AttemptFile {
   path: string;
@@ -58,19 +58,12 @@ export async function noteMoved(
   );
 }
 
-export async function listAttemptFiles(
-  db: Queryable,
-  jobId: string,
-  attempt: number,
-): Promise<AttemptFile[]> {
-  return await all<AttemptFile>(
-    db,
-    `select path, size_bytes, sha256, movers > 0 and moving_until > now() as is_moving,
-            movers = 0 as is_sure
-     from attempt_files where job_id = $1 and attempt = $2`,
-    [jobId, attempt],
-  );
-}
+/** SQL: the AttemptFiles of an attempt `a`, as JSON. */
+export const ATTEMPT_FILES = `(
+  select coalesce(jsonb_agg(jsonb_build_object(
+    'path', path, 'size_bytes', size_bytes, 'sha256', sha256,
+    'is_moving', movers > 0 and moving_until > now(), 'is_sure', movers = 0)), '[]')
+  from attempt_files f where f.job_id = a.job_id and f.attempt = a.attempt)`;
 
 /** The file was seen to have its name, with these bytes: whoever was to give it that has done so, dead or not. */
 export async function noteSeen(

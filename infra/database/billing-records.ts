@@ -42,6 +42,21 @@ export interface BillableRow {
   is_noted: boolean;
 }
 
+/** SQL: the columns of a BillableRow, of a job `j` and its attempt `a` that ended it. */
+export const BILLABLE = `
+  j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
+  j.job_type = 'deploy' and j.deployment_id is null and a.outcome = 'completed' as accrues,
+  exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
+  (select coalesce(jsonb_agg(jsonb_build_object(
+     'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,
+     'gpu_tokens', coalesce(had.gpu_tokens, w.gpu_tokens), 'usage', had.usage,
+     'gpu_hours_measured', coalesce(had.gpu_hours_measured, 0),
+     'metrics', had.metrics, 'result', had.result, 'gpu_name', w.gpu_name,
+     'seconds', greatest(0, extract(epoch from had.ended_at - had.started_at))) order by had.attempt), '[]')
+   from attempts had join workers w on w.worker_id = had.worker_id
+   where had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
+     and had.state = 'ended') as attempts`;
+
 export async function findBillable(
   db: Queryable,
   jobId: string,
@@ -49,20 +64,8 @@ export async function findBillable(
 ): Promise<BillableRow | undefined> {
   return await maybeOne<BillableRow>(
     db,
-    `select j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
-            j.job_type = 'deploy' and j.deployment_id is null and last.outcome = 'completed' as accrues,
-            exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
-            (select coalesce(jsonb_agg(jsonb_build_object(
-               'attempt', a.attempt, 'outcome', a.outcome, 'worker_id', a.worker_id,
-               'gpu_tokens', coalesce(a.gpu_tokens, w.gpu_tokens), 'usage', a.usage,
-               'gpu_hours_measured', coalesce(a.gpu_hours_measured, 0),
-               'metrics', a.metrics, 'result', a.result, 'gpu_name', w.gpu_name,
-               'seconds', greatest(0, extract(epoch from a.ended_at - a.started_at))) order by a.attempt), '[]')
-             from attempts a join workers w on w.worker_id = a.worker_id
-             where a.job_id = $1 and a.attempt <= $2 and a.started_at is not null
-               and a.state = 'ended') as attempts
-     from jobs j join attempts last using (job_id)
-     where j.job_id = $1 and last.attempt = $2 and last.state = 'ended'`,
+    `select ${BILLABLE} from jobs j join attempts a using (job_id)
+     where j.job_id = $1 and a.attempt = $2 and a.state = 'ended'`,
     [jobId, attempt],
   );
 }
@@ -86,6 +89,8 @@ export interface NewRecord {
 /**
  * Writes the one record of a job, dated by its outcome. Of a job that failed also the line of its month; of one
  * that completes, `completed` writes that (migration 0044). A second time changes nothing.
+ *
+ * @returns the record; undefined where nothing was written.
  */
 export async function insertBillingRecord(
   db: Queryable,
@@ -93,8 +98,8 @@ export async function insertBillingRecord(
   attempt: number,
   record: NewRecord,
   used: LineUsage,
-): Promise<void> {
-  await execute(
+): Promise<BillingRow | undefined> {
+  return await maybeOne<BillingRow>(
     db,
     `with record as (
        insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
@@ -106,13 +111,15 @@ export async function insertBillingRecord(
          -- An operator may have ended a job whose work is done: it gets no bill any more.
          and (j.status <> 'failed' or a.outcome <> 'completed')
        ${WAIT_FOR_OPERATOR}
-       on conflict (job_id) do nothing returning *)
-     insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
-                                unbilled_gpu_hours)
-     select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
-            ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
-     from record where state = 'final' and not exists (
-       select from attempts a where a.job_id = $1 and a.attempt = $4 and a.outcome = 'completed')`,
+       on conflict (job_id) do nothing returning *),
+     line as (
+       insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
+                                  unbilled_gpu_hours)
+       select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
+              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
+       from record where state = 'final' and not exists (
+         select from attempts a where a.job_id = $1 and a.attempt = $4 and a.outcome = 'completed'))
+     select ${WITH_DAYS} from record b`,
     [
       jobId,
       record.userId,

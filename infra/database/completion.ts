@@ -1,39 +1,36 @@
-import type { ReportedUsage } from "../../core/billing/usage";
-import type { JobType } from "../../core/job-types";
 import type { Manifest } from "../../core/manifest-schema";
 import type { JobStatus } from "../../core/states";
 import { ARTIFACTS } from "./artifacts";
+import { ATTEMPT_FILES, type AttemptFile } from "./attempt-files";
+import { BILLABLE, type BillableRow } from "./billing-records";
 import { insertDeployment, lockDeployment, noteServed } from "./deployments";
 import { insertPlacement, servePlacement } from "./placements";
 import { maybeOne, type Queryable } from "./pool";
 import { lockWorker } from "./workers";
 
-/** All that a job's last writes are made of: the job, its winning attempt, its artifact. */
-export interface CompletionFacts {
+/** All that a job's last writes are made of: the job, its attempts, the winning one, its artifact and its files. */
+export interface CompletionFacts extends BillableRow {
   job_id: string;
-  user_id: string;
-  job_type: JobType;
   attempt: number;
   status: JobStatus;
   created_by: string;
-  payload: Record<string, unknown>;
-  params: Record<string, unknown>;
   notes: string | null;
   pipeline_id: string | null;
   pipeline_step: string | null;
   worker_id: string;
   ended_at: Date;
   result: Record<string, unknown>;
-  usage: ReportedUsage;
   worker_metrics: Record<string, unknown>;
   artifact_id: string;
   /** Of its folder, its row and its deployment. */
   storage_id: string;
   /** Ids minted for this attempt's artifacts, by the result's field. */
   output_ids: Record<string, string>;
+  /** What came through us. */
+  uploaded: AttemptFile[];
 }
 
-/** Undefined until the attempt has completed. */
+/** Undefined until the attempt has completed, and for a job that places a deployment again. */
 export async function findCompletionFacts(
   db: Queryable,
   jobId: string,
@@ -41,11 +38,11 @@ export async function findCompletionFacts(
 ): Promise<CompletionFacts | undefined> {
   return await maybeOne<CompletionFacts>(
     db,
-    `select j.job_id, j.user_id, j.job_type, j.status, j.created_by, j.payload, j.params, j.notes,
-            j.pipeline_id, j.pipeline_step, a.attempt, a.worker_id, a.ended_at, a.result, a.usage,
-            a.metrics as worker_metrics, a.output_ids, r.artifact_id, r.storage_id
+    `select ${BILLABLE}, j.job_id, j.status, j.created_by, j.notes, j.pipeline_id, j.pipeline_step,
+            a.attempt, a.worker_id, a.ended_at, a.result, a.metrics as worker_metrics, a.output_ids,
+            r.artifact_id, r.storage_id, ${ATTEMPT_FILES} as uploaded
      from jobs j join attempts a using (job_id) join ${ARTIFACTS} r using (job_id)
-     where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed'`,
+     where j.job_id = $1 and a.attempt = $2 and a.outcome = 'completed' and j.deployment_id is null`,
     [jobId, attempt],
   );
 }

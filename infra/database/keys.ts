@@ -17,6 +17,8 @@ export interface AuthenticatingRow {
   is_unnoticed: boolean;
   /** Of a session: the key that was exchanged for it. */
   session_of: string | null;
+  /** Null: never. */
+  expires_in_ms: number | null;
 }
 
 /** Of a key that is neither revoked nor expired. */
@@ -27,7 +29,8 @@ export async function findKeys(db: Queryable, digests: Buffer[]): Promise<Authen
   return await all<AuthenticatingRow>(
     db,
     `select key_id, user_id, scope, name, made_by_admin, workers, digest, session_of,
-            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed
+            last_used_at is null or last_used_at < now() - interval '1 minute' as is_unnoticed,
+            (extract(epoch from expires_at - now()) * 1000)::float8 as expires_in_ms
      from api_keys where digest = any($1::bytea[]) and ${IS_LIVE}`,
     [digests],
   );
@@ -67,6 +70,8 @@ export interface KeyRow {
   serving_hosts: string[];
   made_by_key_id: string | null;
   session_of: string | null;
+  /** Null: never. */
+  expires_in_ms: number | null;
 }
 
 export const SHOWN_KEY = `key_id, user_id, scope, name, last4, created_at, expires_at, last_used_at,

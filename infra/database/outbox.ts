@@ -49,11 +49,16 @@ export async function claimDebts(db: Queryable, leaseS: number, limit: number): 
   );
 }
 
-export async function settleDebts(db: Queryable, jobId: string, attempts: number[]): Promise<void> {
-  await execute(db, "delete from outbox where job_id = $1 and attempt = any($2::int[])", [
-    jobId,
-    attempts,
-  ]);
+/** What was paid. */
+export type Paid = Pick<Debt, "job_id" | "attempt">;
+
+export async function settleDebts(db: Queryable, paid: Paid[]): Promise<void> {
+  await execute(
+    db,
+    `delete from outbox o using unnest($1::text[], $2::int[]) paid (job_id, attempt)
+     where o.job_id = paid.job_id and o.attempt = paid.attempt`,
+    [paid.map(({ job_id }) => job_id), paid.map(({ attempt }) => attempt)],
+  );
 }
 
 /** Nothing is owed for a job that has ended. */

@@ -54,6 +54,21 @@ export async function findRateCard(db: Queryable, userId: string): Promise<RateC
   return row.card;
 }
 
+/** The same, and whether the tenant has a budget. */
+export async function findTerms(
+  db: Queryable,
+  userId: string,
+): Promise<{ rateCard: RateCard; hasBudget: boolean }> {
+  const row = await maybeOne<{ card: RateCard | null; has_budget: boolean }>(
+    db,
+    `select (${CARD_AT("$1", "now()")}) as card,
+            exists (select from budgets where user_id = $1) as has_budget`,
+    [userId],
+  );
+  if (!row?.card) throw new Error(`no rate card is in force for ${userId}`);
+  return { rateCard: row.card, hasBudget: row.has_budget };
+}
+
 /** The last version of a card. */
 export async function findCardVersion(
   db: Queryable,

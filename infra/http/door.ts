@@ -42,7 +42,7 @@ export class Door {
   private readonly largeBodies = new FairTurns();
 
   constructor(private readonly ctx: Context) {
-    this.keys = new KeyLookup(ctx.pool);
+    this.keys = new KeyLookup(ctx.pool, ctx.signals, ctx.clock.nowMs);
     this.limiter = new RateLimiter(ctx.pool, ctx.config.limits.rate, ctx.clock.nowMs);
     this.tenants = new Pace(OF_A_TENANT, ctx.clock.nowMs);
     this.strangers = new Pace(OF_STRANGERS, ctx.clock.nowMs);

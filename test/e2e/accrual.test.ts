@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import pg from "pg";
-import { billJob } from "../../activities/billing";
+import { billJob, requireBillable } from "../../activities/billing";
 import { createDeploymentActivities } from "../../activities/deployments";
 import { compareSightings } from "../../agent-bridge/sightings";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
@@ -183,7 +183,8 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
 }
 
 async function bill(jobId: string): Promise<void> {
-  await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
+  const attempt = { jobId, attempt: 1, requestId: "r" };
+  await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
 }
 
 /** The job that places it, if one is under way. */

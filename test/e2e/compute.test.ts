@@ -108,14 +108,18 @@ test("train: a checkpoint from that dataset", async () => {
 slowTest(
   "train: the lost attempt's steps are not done again by the next worker",
   async () => {
+    const keptByAgent = (): number => {
+      const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
+      return [...agentLog.matchAll(/checkpoint \S+ is kept/g)].length;
+    };
+    // Of the training before this one.
+    const keptBefore = keptByAgent();
     const { job_id } = await forge.user.submit("train", training());
     const kept = await waitFor(
       "a checkpoint that is kept",
       async () => {
-        const agentLog = readFileSync(forge.stack.logFile(`agent-${agent}`), "utf8");
-        const isKept = /checkpoint \S+ is kept/.test(agentLog);
         const found = /^checkpoint after step (\d+)$/m.exec(await logOf(forge.user, job_id));
-        return isKept && found ? Number(found[1]) : undefined;
+        return keptByAgent() > keptBefore && found ? Number(found[1]) : undefined;
       },
       { timeoutMs: 60_000 },
     );

@@ -1,4 +1,4 @@
-import { billJob } from "../../activities/billing";
+import { billJob, requireBillable } from "../../activities/billing";
 import { waitFor } from "../../dev/stack/wait";
 import { all } from "../../infra/database/pool";
 import {
@@ -153,7 +153,8 @@ slowTest(
     await forge.stack.temporalWorker?.kill();
     await hand.complete(job, { result: { inference_url: "http://127.0.0.1:9/v1" } });
     // Its bill is written, and it is not active yet: as if its process had been killed in between.
-    await billJob(forge.ctx, { jobId, attempt: 1, requestId: "r" });
+    const attempt = { jobId, attempt: 1, requestId: "r" };
+    await billJob(forge.ctx, attempt, await requireBillable(forge.ctx, attempt));
     expect((await readBudget(user)).committed_usd).toBeCloseTo(expected, 2);
     await forge.stack.startTemporalWorker();
     const ended = await untilEnded(user, jobId);
