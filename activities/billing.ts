@@ -75,7 +75,8 @@ export async function billFailedJob(ctx: Context, input: AttemptInput): Promise<
 /**
  * The record as a file beside the artifacts: rendered from the row, so that writing it again changes nothing. A
  * process that stood still between reading and writing may put an old state over a newer one: so the row is
- * read again after the file was written, until the two agree. A final one has no newer state.
+ * read again after the file was written, until the two agree. A final one has no newer state, but that an operator
+ * takes it back before its job completes: finishJob removes the file then.
  */
 export async function fileRecord(ctx: Context, record: BillingRow): Promise<void> {
   const key = billingRecordKey(record.user_id, record.job_id);

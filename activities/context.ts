@@ -1,4 +1,5 @@
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
+import { NOT_YET } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import type { Logger } from "../infra/logger";
 
@@ -15,8 +16,6 @@ export interface AttemptInput {
  */
 export const gone = (what: string): ApplicationFailure =>
   ApplicationFailure.nonRetryable(`${what} is not in the database`, "gone");
-
-const NOT_YET = "not_yet";
 
 /** What an activity fails with that is tried until something else has happened: nothing is wrong. */
 export const notYet = (what: string): ApplicationFailure =>

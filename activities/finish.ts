@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { ARTIFACT_FORMS, artifactPrefix, MANIFEST_FILE } from "../core/artifacts";
+import { ARTIFACT_FORMS, artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
 import { NO_USAGE } from "../core/billing/usage";
 import type { JobEnd } from "../core/job-workflow";
 import { describeArtifact, type ManifestFacts, type MeasuredTable } from "../core/manifest";
@@ -7,7 +7,7 @@ import type { Manifest } from "../core/manifest-schema";
 import { sourceIdsOf } from "../core/references";
 import type { Context } from "../infra/context";
 import { findManifest, findSources } from "../infra/database/artifacts";
-import type { BillingRow } from "../infra/database/billing-records";
+import { type BillingRow, findBillingRecord } from "../infra/database/billing-records";
 import {
   type CompletionFacts,
   completeDeployJob,
@@ -109,7 +109,13 @@ async function fileRegistered(
 async function endOf(ctx: Context, jobId: string): Promise<JobEnd> {
   const job = await findJob(ctx.pool, jobId, null);
   if (job?.status === "completed") return { status: "completed" };
-  if (job?.status === "failed") return { status: "failed", code: job.error_code ?? "job_error" };
+  if (job?.status === "failed") {
+    // The bill that an operator took back: its file may have been written after that.
+    if (!(await findBillingRecord(ctx.pool, jobId, null))) {
+      await ctx.store.remove(billingRecordKey(job.user_id, jobId));
+    }
+    return { status: "failed", code: job.error_code ?? "job_error" };
+  }
   throw new Error(`${jobId} is not ready to be finished`);
 }
 

@@ -1,5 +1,5 @@
 import { isOver } from "../core/pipelines/step";
-import type { BegunStep, StepEnd, StepInput } from "../core/pipelines/workflow";
+import { type BegunStep, hasEnded, type StepEnd, type StepInput } from "../core/pipelines/workflow";
 import { isFinal } from "../core/states";
 import type { Context } from "../infra/context";
 import { findJob, insertJob } from "../infra/database/jobs";
@@ -16,9 +16,12 @@ import {
 import { transaction } from "../infra/database/transaction";
 import { newJob } from "../infra/submissions/new-job";
 import { gone } from "./context";
+import { mayGoOnTo } from "./ready-step";
 import { prepare, requirePipelineBudget, requireTenantBudget } from "./step-beginning";
 import { endingOf } from "./step-ending";
 import { StepFault } from "./step-submission";
+
+const SUPERSEDED: BegunStep = { how: "ended", end: "superseded" };
 
 export function createStepActivities(ctx: Context) {
   return {
@@ -28,8 +31,12 @@ export function createStepActivities(ctx: Context) {
      */
     async beginStep(of: StepInput): Promise<BegunStep> {
       const { pipeline, step } = await findOf(ctx, of);
-      if (isSuperseded(of, pipeline)) return { how: "ended", end: "superseded" };
+      if (isSuperseded(of, pipeline)) return SUPERSEDED;
       if (step.status !== "pending" || step.job_id !== null) return begunAs(step);
+      if (!(await mayGoOnTo(ctx.pool, of.pipelineId, of.step))) {
+        if (isSuperseded(of, (await findOf(ctx, of)).pipeline)) return SUPERSEDED;
+        throw gone(`the end of what step "${of.step}" of ${of.pipelineId} needs`);
+      }
       try {
         await begin(ctx, of, await prepare(ctx, pipeline, step));
       } catch (error) {
@@ -40,9 +47,7 @@ export function createStepActivities(ctx: Context) {
       }
       // Read anew: whoever was first has begun it, or ended it.
       const now = await findOf(ctx, of);
-      return isSuperseded(of, now.pipeline)
-        ? { how: "ended", end: "superseded" }
-        : begunAs(now.step);
+      return isSuperseded(of, now.pipeline) ? SUPERSEDED : begunAs(now.step);
     },
 
     /**
@@ -57,7 +62,8 @@ export function createStepActivities(ctx: Context) {
 
     /**
      * Writes how a step ended: as its job did, and as its gate judges that. Throws while the job has not
-     * ended, so that it is tried again until it has. Idempotent.
+     * ended, so that it is tried again until it has. Fails for good where the step was never begun: the
+     * database came back with less than it had. Idempotent.
      */
     async endStep(of: StepInput): Promise<StepEnd> {
       const { pipeline, step } = await findOf(ctx, of);
@@ -70,10 +76,10 @@ export function createStepActivities(ctx: Context) {
       const now = await findOf(ctx, of);
       if (isSuperseded(of, now.pipeline)) return "superseded";
       const { status } = now.step;
-      if (status === "pending" || status === "waiting_approval" || status === "running") {
-        throw new Error(`step "${of.step}" of ${of.pipelineId} is ${status}`);
-      }
-      return status;
+      if (hasEnded(status)) return status;
+      if (status !== "running")
+        throw gone(`the beginning of step "${of.step}" of ${of.pipelineId}`);
+      throw new Error(`step "${of.step}" of ${of.pipelineId} is ${status}`);
     },
   };
 }

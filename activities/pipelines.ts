@@ -10,7 +10,7 @@ import type {
   StepInput,
 } from "../core/pipelines/workflow";
 import type { Context } from "../infra/context";
-import { findStep, listSteps, type StepView } from "../infra/database/pipeline-steps";
+import { choosesFrom, findStep, listSteps, type StepView } from "../infra/database/pipeline-steps";
 import {
   closeRun,
   findPipeline,
@@ -21,6 +21,8 @@ import { waitForApproval } from "../infra/database/step-changes";
 import { transaction } from "../infra/database/transaction";
 import { cancelItsJobs, cancelPipeline } from "../infra/pipelines/cancel-pipeline";
 import { decideStep } from "../infra/pipelines/decide-step";
+import { gone } from "./context";
+import { mayGoOnTo } from "./ready-step";
 
 export function createPipelineActivities(ctx: Context) {
   return {
@@ -38,7 +40,7 @@ export function createPipelineActivities(ctx: Context) {
           needs: step.needs,
           optional: step.optional,
           needs_approval: step.needs_approval,
-          choosesFrom: step.choose?.from ?? [],
+          choosesFrom: choosesFrom(step),
           status: step.status,
         })),
         orders: await ordersOf(ctx, pipeline, steps),
@@ -61,6 +63,7 @@ export function createPipelineActivities(ctx: Context) {
         if (!pipeline || isOver(pipeline.status) || (run ?? pipeline.run) !== pipeline.run) {
           return false;
         }
+        if (!(await mayGoOnTo(db, pipelineId, name))) throw gone(`what step "${name}" needs`);
         await waitForApproval(db, pipelineId, name);
         return (await findStep(db, pipelineId, name))?.approved ?? null;
       });

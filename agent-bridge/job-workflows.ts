@@ -1,18 +1,37 @@
 import {
   ActivityNotFoundError,
   WorkflowExecutionAlreadyStartedError,
-  WorkflowNotFoundError,
   type WorkflowStartOptions,
 } from "@temporalio/client";
-import { type JobWorkflowInput, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
+import { JOB_WORKFLOW, type JobWorkflowInput, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
 import { type AttemptEnd, isFinal } from "../core/states";
-import { attemptActivityId, attemptOfActivityId, jobWorkflowId } from "../core/workflow-ids";
+import {
+  attemptActivityId,
+  attemptOfActivityId,
+  jobIdOfWorkflow,
+  jobWorkflowId,
+} from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
-import { findComparedJob } from "../infra/database/standing-jobs";
+import {
+  findComparedJob,
+  listNotStanding,
+  listStandingJobs,
+} from "../infra/database/standing-jobs";
 import { forgetStuckWrites } from "../infra/database/stuck-writes";
 import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import type { WorkflowKind } from "./workflow-kind";
+import { isOpen, readWorkflow } from "./workflow-state";
+
+/** Jobs as the reconciler compares them. */
+export const jobWorkflows = (ctx: Context): WorkflowKind => ({
+  types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],
+  idOf: jobIdOfWorkflow,
+  listStanding: (forS, afterId, limit) => listStandingJobs(ctx.pool, forS, afterId, limit),
+  listNotStanding: (ids, forS) => listNotStanding(ctx.pool, ids, forS),
+  compare: (jobId) => reconcileWorkflow(ctx, jobId),
+});
 
 type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
 
@@ -89,19 +108,22 @@ export async function tellOutcome(
  * @returns whether nothing is left to do: the job has ended, and its workflow as the job did.
  */
 export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<boolean> {
-  const handle = ctx.temporal.workflow.getHandle(jobWorkflowId(jobId));
-  const { status, awaited } = await describeWorkflow(() => handle.describe());
+  const workflow = await readWorkflow(ctx, jobWorkflowId(jobId));
+  const { status } = workflow;
+  const awaited = workflow.activities
+    .map(({ id }) => attemptOfActivityId(id))
+    .filter((attempt) => attempt !== undefined);
   // Read after Temporal: an attempt is written before it is waited for, and a workflow closes after its job ended.
   const job = await findComparedJob(ctx.pool, jobId);
   if (!job) {
     if (awaited.length > 0) {
-      await handle.terminate("its job is not in the database");
+      await workflow.terminate("its job is not in the database");
       ctx.metrics.repairs.inc({ repair: "orphan" });
     }
     await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     return false;
   }
-  if (status !== "RUNNING") {
+  if (!isOpen(workflow)) {
     await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     if (isFinal(job.status) && status === job.status.toUpperCase()) return true;
     ctx.logger.warn({ job_id: jobId, status }, "its workflow is gone; starting it again");
@@ -112,7 +134,7 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
   if (awaited.some((attempt) => attempt > job.latest_attempt)) {
     ctx.logger.warn({ job_id: jobId, awaited }, "its workflow is ahead of the database");
     ctx.metrics.repairs.inc({ repair: "ahead" });
-    await handle.terminate("waits for an attempt that is not in the database; started again");
+    await workflow.terminate("waits for an attempt that is not in the database; started again");
     await forgetStuckWrites(ctx.pool, jobWorkflowId(jobId), null);
     await startJobWorkflow(ctx, job, "again");
     return false;
@@ -123,25 +145,4 @@ export async function reconcileWorkflow(ctx: Context, jobId: string): Promise<bo
     if (end) await tellOutcome(ctx, jobId, attempt, end);
   }
   return false;
-}
-
-interface Described {
-  status: { name: string };
-  raw: { pendingActivities?: { activityId?: string | null }[] | null };
-}
-
-/** A workflow's status, undefined where there is none, and the attempts that it waits for. */
-async function describeWorkflow(
-  describe: () => Promise<Described>,
-): Promise<{ status: string | undefined; awaited: number[] }> {
-  try {
-    const { status, raw } = await describe();
-    const awaited = (raw.pendingActivities ?? [])
-      .map(({ activityId }) => attemptOfActivityId(activityId ?? ""))
-      .filter((attempt) => attempt !== undefined);
-    return { status: status.name, awaited };
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return { status: undefined, awaited: [] };
-    throw error;
-  }
 }

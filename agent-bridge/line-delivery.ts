@@ -35,7 +35,7 @@ export class LineDelivery {
 
   /** Delivers all that is due. @throws what the other side's trouble is, for the loop to say it once. */
   async pass(): Promise<void> {
-    const { pool } = this.ctx;
+    const { pool, clockWatch } = this.ctx;
     const { needsCustomer } = this.exporter;
     let parked = needsCustomer ? PARKED_AT_ONCE : 0;
     while (parked === PARKED_AT_ONCE) parked = await parkLines(pool, DAY_S, PARKED_AT_ONCE);
@@ -43,7 +43,10 @@ export class LineDelivery {
     try {
       while (!this.isStopping) {
         const limit = this.failure === undefined ? BATCH : 1;
-        const lines = await claimLines(pool, { leaseS: LEASE_S, limit, needsCustomer });
+        const lines = await clockWatch.transaction(
+          (db) => claimLines(db, { leaseS: LEASE_S, limit, needsCustomer }),
+          { requireKnownClock: true },
+        );
         await this.deliver(lines, refused);
         if (lines.length < limit || this.failure !== undefined) break;
       }
@@ -102,7 +105,7 @@ export class LineDelivery {
     });
   }
 
-  /** What is never to be sent again says nothing about the other side: it may not have been asked. */
+  /** What is not sent for its age says nothing about the other side: it was not asked. */
   private notice(delivery: Delivery): void {
     if (delivery.taken || delivery.again === "tomorrow") {
       this.failure = undefined;
@@ -122,13 +125,12 @@ export class LineDelivery {
   }
 }
 
-function waitOf({ again }: NotTaken, tries: number, intervalS: number): number | undefined {
+function waitOf({ again }: NotTaken, tries: number, intervalS: number): number {
   switch (again) {
     case "soon":
       return intervalS * Math.min(MAX_BACKOFF, 2 ** Math.min(tries - 1, 10));
     case "tomorrow":
+    case "too_late":
       return DAY_S;
-    case "never":
-      return undefined;
   }
 }

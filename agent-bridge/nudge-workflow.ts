@@ -1,4 +1,3 @@
-import { WorkflowNotFoundError } from "@temporalio/client";
 import { NUDGE_SIGNAL } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
@@ -28,18 +27,4 @@ export async function nudgeWorkflow(ctx: Context, nudged: Nudged): Promise<void>
       typedSearchAttributes: [{ key: searchAttributeKeys.userId, value: userId }],
     }),
   );
-}
-
-/** False for one that is closed, or that Temporal does not know. */
-export async function isRunning(ctx: Context, workflowId: string): Promise<boolean> {
-  const handle = ctx.temporal.workflow.getHandle(workflowId);
-  try {
-    const { status } = await ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-      handle.describe(),
-    );
-    return status.name === "RUNNING";
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }

@@ -1,19 +1,15 @@
-import { PIPELINE_WORKFLOW } from "../core/pipelines/workflow";
-import { pipelineWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import {
   claimOwed,
-  claimUnseen,
-  findDue,
   findOwed,
-  noteTold,
+  isAnyOwed,
   type OwedPipeline,
   postponeTelling,
 } from "../infra/database/pipelines";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import { reasonOf } from "../infra/temporal";
-import { isRunning, nudgeWorkflow } from "./nudge-workflow";
+import { wakePipeline } from "./pipeline-workflows";
 
 const SWEEP_MS = 1_000;
 const BATCH = 20;
@@ -21,8 +17,8 @@ const MAX_BACKOFF_S = 10;
 
 /**
  * Starts the workflows of pipelines, and wakes them when there is something to hear. The debt is the
- * pipeline's row: it counts what was asked and what its workflow was told. One that is gone (terminated by
- * hand, lost with a database of Temporal's) is started again, and goes on where its steps are.
+ * pipeline's row: it counts what was asked and what its workflow was told. Workflows that are gone, the
+ * reconciler finds.
  */
 export class PipelineStarter implements Part {
   readonly name = "pipeline-starter";
@@ -55,10 +51,7 @@ export class PipelineStarter implements Part {
   };
 
   private async sweep(): Promise<void> {
-    const { pool, config } = this.ctx;
-    const due = await findDue(pool, config.reconcileAfterS);
-    if (due?.is_owed) await this.tellAll();
-    if (due?.is_unseen) await this.compareAll();
+    if (await isAnyOwed(this.ctx.pool)) await this.tellAll();
   }
 
   private async tellAll(): Promise<void> {
@@ -69,46 +62,15 @@ export class PipelineStarter implements Part {
     }
   }
 
-  private async compareAll(): Promise<void> {
-    const unseen = await claimUnseen(this.ctx.pool, this.ctx.config.reconcileAfterS, BATCH);
-    for (const pipeline of unseen) await this.compare(pipeline);
-  }
-
   private async tell(owed: OwedPipeline): Promise<void> {
-    const { pipeline_id: pipelineId, asked, tries } = owed;
+    const { pipeline_id: pipelineId, tries } = owed;
     try {
-      await this.wake(owed);
-      await noteTold(this.ctx.pool, pipelineId, asked);
+      await wakePipeline(this.ctx, owed);
     } catch (error) {
       const line = { pipeline_id: pipelineId, err: reasonOf(error) };
       if (tries === 0) this.ctx.logger.warn(line, "pipeline's workflow can't be told yet");
       const backoffS = Math.min(MAX_BACKOFF_S, 0.5 * 2 ** Math.min(tries, 10));
       await postponeTelling(this.ctx.pool, pipelineId, backoffS);
-    }
-  }
-
-  /** Starts it, or wakes the one that runs. */
-  private async wake(owed: OwedPipeline): Promise<void> {
-    const { pipeline_id: pipelineId, user_id: userId, request_id: requestId } = owed;
-    await nudgeWorkflow(this.ctx, {
-      workflow: PIPELINE_WORKFLOW,
-      workflowId: pipelineWorkflowId(pipelineId),
-      input: { pipelineId, requestId },
-      userId,
-      summary: `pipeline of ${userId}`,
-    });
-  }
-
-  /** Not woken for nothing: a pipeline may wait for weeks, and each signal grows its history. */
-  private async compare(unseen: OwedPipeline): Promise<void> {
-    const { pipeline_id: pipelineId } = unseen;
-    try {
-      if (await isRunning(this.ctx, pipelineWorkflowId(pipelineId))) return;
-      this.ctx.logger.warn({ pipeline_id: pipelineId }, "its workflow is gone; starting it again");
-      await this.wake(unseen);
-    } catch (error) {
-      const line = { pipeline_id: pipelineId, err: reasonOf(error) };
-      this.ctx.logger.warn(line, "cannot compare yet");
     }
   }
 }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW } from "../core/job-workflow";
-import { jobIdOfWorkflow } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
-import { listNotStanding, listStandingJobs } from "../infra/database/standing-jobs";
 import { forgetOldStuckWrites } from "../infra/database/stuck-writes";
 import { Loop } from "../infra/loop";
 import type { Part } from "../infra/service";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
-import { reconcileWorkflow } from "./job-workflows";
+import { deploymentWorkflows } from "./deployment-workflows";
+import { jobWorkflows } from "./job-workflows";
+import { pipelineWorkflows } from "./pipeline-workflows";
+import type { WorkflowKind } from "./workflow-kind";
 
 /** Ids read at once, of either side. */
 const PAGE = 1_000;
@@ -17,18 +17,21 @@ const AT_ONCE = 8;
 const BUSY_SHARE = 0.2;
 
 /**
- * Compares the open workflows that Temporal lists with the unfinished jobs of the database, as two sets, and
- * looks only at what is in one of them: a job that Temporal forgot, a workflow that outlived its job, or
- * whose job is not there. And at jobs whose end is due: the outcome is in, and the workflow does nothing.
+ * Compares the open workflows that Temporal lists with the rows that they work for, as two sets, and looks only
+ * at what is in one of them: a job, pipeline or deployment that Temporal forgot, a workflow that outlived its
+ * row, or whose row is not there. And at rows that are due: there is something to do, and the workflow does
+ * nothing.
  */
 export class Reconciler implements Part {
   readonly name = "reconciler";
   private readonly loop: Loop;
   private readonly stopping = new AbortController();
+  private readonly kinds: WorkflowKind[];
 
   constructor(private readonly ctx: Context) {
     const everyMs = Math.min(15_000, (ctx.config.reconcileAfterS * 1000) / 4);
     this.loop = new Loop("reconciler", everyMs, () => this.sweep(), ctx);
+    this.kinds = [jobWorkflows(ctx), pipelineWorkflows(ctx), deploymentWorkflows(ctx)];
   }
 
   start(): void {
@@ -44,66 +47,69 @@ export class Reconciler implements Part {
     const { clock, pool } = this.ctx;
     const began = clock.nowMs();
     const open = await this.listOpen();
-    await this.compareAll(await this.listParted(open));
+    for (const kind of this.kinds) {
+      await this.compareAll(kind, await this.listDifferent(kind, open.get(kind) ?? new Set()));
+    }
     await forgetOldStuckWrites(pool);
-    // With very many open jobs a sweep takes long: the next one then waits longer too.
+    // With very many open workflows a sweep takes long: the next one then waits longer too.
     const restMs = (clock.nowMs() - began) * (1 / BUSY_SHARE - 1);
     await sleep(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
   }
 
-  /** Ids of jobs whose workflows are open, as Temporal's index has it: it lags, so each is looked at again. */
-  private async listOpen(): Promise<Set<string>> {
-    const open = new Set<string>();
-    // Another Forge may share the namespace: its jobs are in a database of its own.
+  /** Ids of rows whose workflows are open, as Temporal's index has it: it lags, so each is looked at again. */
+  private async listOpen(): Promise<Map<WorkflowKind, Set<string>>> {
+    const open = new Map(this.kinds.map((kind) => [kind, new Set<string>()]));
+    // Another Forge may share the namespace: its rows are in a database of its own.
     const { taskQueue } = this.ctx.config.temporal;
-    const types = `'${JOB_WORKFLOW}', '${SUBMITTED_JOB_WORKFLOW}'`;
+    const types = this.kinds.flatMap((kind) => kind.types.map((type) => `'${type}'`)).join(", ");
     const ours = `WorkflowType IN (${types}) AND TaskQueue = '${taskQueue}'`;
     const query = `${ours} AND ExecutionStatus = 'Running'`;
     const workflows = this.ctx.temporal.workflow.list({ query, pageSize: PAGE });
     for await (const { workflowId } of workflows) {
-      const jobId = jobIdOfWorkflow(workflowId);
-      if (jobId !== undefined) open.add(jobId);
+      for (const [kind, ids] of open) {
+        const id = kind.idOf(workflowId);
+        if (id !== undefined) ids.add(id);
+      }
     }
     return open;
   }
 
-  private async listParted(open: Set<string>): Promise<string[]> {
-    const { pool, config } = this.ctx;
-    const afterS = config.reconcileAfterS;
-    const parted: string[] = [];
+  private async listDifferent(kind: WorkflowKind, open: Set<string>): Promise<string[]> {
+    const afterS = this.ctx.config.reconcileAfterS;
+    const different: string[] = [];
     for (let afterId = ""; ; ) {
-      const standing = await listStandingJobs(pool, afterS, afterId, PAGE);
-      for (const { job_id: id, latest_ended: isDue } of standing) {
-        if (isDue || !open.has(id)) parted.push(id);
+      const standing = await kind.listStanding(afterS, afterId, PAGE);
+      for (const { id, is_due: isDue } of standing) {
+        if (isDue || !open.has(id)) different.push(id);
       }
       if (standing.length < PAGE) break;
-      afterId = standing.at(-1)?.job_id ?? "";
+      afterId = standing.at(-1)?.id ?? "";
     }
     const ids = [...open];
     for (let from = 0; from < ids.length; from += PAGE) {
-      parted.push(...(await listNotStanding(pool, ids.slice(from, from + PAGE), afterS)));
+      different.push(...(await kind.listNotStanding(ids.slice(from, from + PAGE), afterS)));
     }
-    return parted;
+    return different;
   }
 
-  private async compareAll(jobIds: string[]): Promise<void> {
-    const queue = jobIds.values();
+  private async compareAll(kind: WorkflowKind, ids: string[]): Promise<void> {
+    const queue = ids.values();
     const lane = async (): Promise<void> => {
-      for (const jobId of queue) {
+      for (const id of queue) {
         if (this.stopping.signal.aborted) return;
-        await this.compare(jobId);
+        await this.compare(kind, id);
       }
     };
     await Promise.all(Array.from({ length: AT_ONCE }, lane));
   }
 
-  private async compare(jobId: string): Promise<void> {
+  private async compare(kind: WorkflowKind, id: string): Promise<void> {
     try {
       await this.ctx.temporal.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-        reconcileWorkflow(this.ctx, jobId),
+        kind.compare(id),
       );
     } catch (error) {
-      this.ctx.logger.warn({ job_id: jobId, err: reasonOf(error) }, "cannot compare yet");
+      this.ctx.logger.warn({ workflow_of: id, err: reasonOf(error) }, "cannot compare yet");
     }
   }
 }

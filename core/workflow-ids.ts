@@ -3,8 +3,15 @@ export const NUDGE_SIGNAL = "nudge";
 
 /** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;
+/** What follows a prefix; undefined where an id doesn't begin with it. */
+const after = (prefix: string, workflowId: string): string | undefined =>
+  workflowId.startsWith(prefix) ? workflowId.slice(prefix.length) : undefined;
 export const jobIdOfWorkflow = (workflowId: string): string | undefined =>
-  workflowId.startsWith("job:") ? workflowId.slice("job:".length) : undefined;
+  after("job:", workflowId);
+export const pipelineIdOfWorkflow = (workflowId: string): string | undefined =>
+  after("pipeline:", workflowId);
+export const deploymentIdOfWorkflow = (workflowId: string): string | undefined =>
+  after("deployment:", workflowId);
 export const pipelineWorkflowId = (pipelineId: string): string => `pipeline:${pipelineId}`;
 export const deploymentWorkflowId = (deploymentId: string): string => `deployment:${deploymentId}`;
 export const bootstrapWorkflowId = (workerId: string): string => `bootstrap:${workerId}`;
@@ -20,3 +27,6 @@ export function attemptOfActivityId(activityId: string): number | undefined {
   const match = /^attempt-(\d+)$/.exec(activityId);
   return match ? Number(match[1]) : undefined;
 }
+
+/** The type of an activity's failure that is tried until something else has happened: nothing is wrong. */
+export const NOT_YET = "not_yet";

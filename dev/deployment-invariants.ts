@@ -5,6 +5,7 @@ import { deploymentWorkflowId } from "../core/workflow-ids";
 import type { BillingRow } from "../infra/database/billing-records";
 import { LIFETIME_DAYS } from "../infra/database/lifetime";
 import { all } from "../infra/database/pool";
+import { inParallel } from "./in-parallel";
 import { waitFor } from "./stack/wait";
 
 /** By how much a later time may be less than an earlier one: so far the clock was set back in all. */
@@ -101,16 +102,17 @@ export async function compareDeployments(pool: pg.Pool, temporal: Client): Promi
     // Those that were over before there were workflows have none.
     "select deployment_id, status from deployments where stopped_by is distinct from 'worker_lost'",
   );
-  const found: string[] = [];
-  for (const { deployment_id: id, status } of rows) {
+  return await inParallel(rows, async ({ deployment_id: id, status }) => {
     const expected = status === "stopped" ? "COMPLETED" : "RUNNING";
     const agrees = async (): Promise<boolean> => {
       const { status: is } = await temporal.workflow.getHandle(deploymentWorkflowId(id)).describe();
       return is.name === expected;
     };
-    await waitFor(`the workflow of ${id} to be ${expected}`, agrees, {
-      timeoutMs: 60_000,
-    }).catch((error: unknown) => found.push(`I6 ${String(error)}`));
-  }
-  return found;
+    try {
+      await waitFor(`the workflow of ${id} to be ${expected}`, agrees, { timeoutMs: 60_000 });
+      return [];
+    } catch (error) {
+      return [`I6 ${String(error)}`];
+    }
+  });
 }

@@ -16,6 +16,8 @@ import {
   IMPOSSIBLE_DEPLOYMENTS,
   recomputeAccruals,
 } from "./deployment-invariants";
+import { inParallel } from "./in-parallel";
+import { comparePipelines } from "./pipeline-invariants";
 import { waitFor } from "./stack/wait";
 
 interface World {
@@ -23,9 +25,6 @@ interface World {
   temporal: Client;
   store: ObjectStore;
 }
-
-/** Reads and calls under way at once. */
-const AT_ONCE = 16;
 
 /**
  * Proves the invariants of design.md on a database at rest: no job is under way, but for one that waits
@@ -55,6 +54,7 @@ export async function checkInvariants(
     found.push(`I2 a job's hours are not what its attempts used: ${JSON.stringify(row)}`);
   }
   found.push(...(await compareDeployments(world.pool, world.temporal)));
+  found.push(...(await comparePipelines(world.pool, world.temporal)));
   return found;
 }
 
@@ -71,8 +71,14 @@ const IMPOSSIBLE: Record<string, string> = {
     where status = 'completed' and b.job_id is null`,
   "I2 billed without being completed": `
     select job_id from billing_records b join jobs using (job_id)
-    where status <> 'completed' and not exists (
-      select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)`,
+    where status <> 'completed' and (
+      not exists (select from jsonb_array_elements(b.attempts) a where (a->>'billed')::boolean)
+      -- An operator has ended it.
+      or exists (select from attempts a where a.job_id = b.job_id and a.outcome = 'completed'))`,
+  "I3 a job that has ended keeps an artifact's id without the artifact": `
+    select job_id, given_id from artifacts join jobs using (job_id)
+    where registered_at is null and status in ('completed', 'failed')
+      and given_id is distinct from 'released:' || job_id`,
   "I3 completed without exactly one manifest": `
     select job_id, count(a.manifest) from jobs left join artifacts a using (job_id)
     where status = 'completed' and deployment_id is null
@@ -247,15 +253,4 @@ async function compareWithTemporal(
       return [`I6 ${String(error)}`];
     }
   });
-}
-
-/** What the work on each of them found, in their order. */
-async function inParallel<T>(given: T[], work: (one: T) => Promise<string[]>): Promise<string[]> {
-  const found: string[][] = [];
-  const queue = given.entries();
-  const lane = async (): Promise<void> => {
-    for (const [n, one] of queue) found[n] = await work(one);
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, lane));
-  return found.flat();
 }

@@ -1,7 +1,7 @@
 import { condition, log } from "@temporalio/workflow";
-import type { StepStatus } from "../core/pipelines/step";
 import {
   type BegunStep,
+  hasEnded,
   mayBegin,
   type PipelineEnd,
   type PipelineOrders,
@@ -16,9 +16,6 @@ import { runChildJob } from "./child-job";
 import { reliably } from "./reliably";
 
 type BegunJob = BegunStep & { how: "job" };
-
-const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
-  status !== "pending" && status !== "waiting_approval" && status !== "running";
 
 /**
  * One run of a pipeline.

@@ -73,6 +73,9 @@ export type PipelineEnd =
   /** It was resumed since: there is another run to go through. */
   | { status: "superseded" };
 
+export const hasEnded = (status: StepStatus): status is StepStatus & StepEnd =>
+  status !== "pending" && status !== "waiting_approval" && status !== "running";
+
 /**
  * Whether a step may be begun, now that all that it needs has ended: those that it chooses from may have
  * failed, any other may not.

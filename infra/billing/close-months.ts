@@ -10,6 +10,7 @@ import {
   listUnwrittenStorage,
   noteClosedDays,
   readStorage,
+  type UnwrittenStorage,
 } from "../database/billing-months";
 import { insertShares } from "../database/billing-records";
 import { lockDeployment } from "../database/deployments";
@@ -43,15 +44,26 @@ export async function closeMonths(ctx: Context): Promise<number> {
   // Page by page: what can't be written keeps no other tenant's from it.
   for (let after: string | undefined = ""; after !== undefined; ) {
     const page = await listUnwrittenStorage(pool, BATCH, after);
-    await each(page, async ({ user_id: userId, month, card }) => {
-      const { gb_months: gbMonths } = await readStorage(pool, userId, month);
-      const usd = priceStorage(gbMonths, card).toFixed();
-      return await insertStorageLine(pool, userId, month, gbMonths, usd, card);
-    });
+    await each(page, (storage) => writeStorage(ctx, storage));
     after = page.at(-1)?.user_id;
   }
   if (written > 0) logger.info({ written }, "closed months");
   return written;
+}
+
+/** Where it can't be told whether the clock was set, it is written later. */
+async function writeStorage(
+  { clockWatch }: Context,
+  { user_id: userId, month, card }: UnwrittenStorage,
+): Promise<boolean> {
+  return await clockWatch.transaction(
+    async (db) => {
+      const { gb_months: gbMonths } = await readStorage(db, userId, month);
+      const usd = priceStorage(gbMonths, card).toFixed();
+      return await insertStorageLine(db, userId, month, gbMonths, usd, card);
+    },
+    { requireKnownClock: true },
+  );
 }
 
 async function writeShares({ clockWatch }: Context, deploymentId: string): Promise<boolean> {

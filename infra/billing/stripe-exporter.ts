@@ -60,11 +60,11 @@ export class StripeExporter implements UsageExporter {
     if (line.in_doubt_s !== null && line.in_doubt_s > KNOWN_FOR_S) {
       const reason =
         "unconfirmed: sent more than a day ago without an answer: see whether Stripe has it";
-      return { taken: false, reason, again: "never", mayHaveArrived: true };
+      return { taken: false, reason, again: "too_late", mayHaveArrived: true };
     }
     if (line.age_s > OLDEST_S) {
       const reason = "too_old: Stripe takes no usage of more than 35 days ago";
-      return { taken: false, reason, again: "never", mayHaveArrived: false };
+      return { taken: false, reason, again: "too_late", mayHaveArrived: false };
     }
     const key = randomUUID();
     this.requests.set(key, 0);

@@ -22,6 +22,7 @@ export interface ExportedLine {
 export interface DueLine extends ExportedLine {
   /** This one included. */
   tries: number;
+  /** Without steps of the clock forward. */
   age_s: number;
   /** For how long it may have arrived without our knowing; null: it can't have. */
   in_doubt_s: number | null;
@@ -35,9 +36,10 @@ export interface NotTaken {
   reason: string;
   /**
    * `soon`: the other side is away, which is not this line's fault. `tomorrow`: it refuses this line, until
-   * somebody puts something right there. `never`: nothing that we could send would be right.
+   * somebody puts something right there. `too_late`: for its age nothing that we could send would be right, and
+   * nothing was sent; its age is looked at again, in case it was told by a wrong clock.
    */
-  again: "soon" | "tomorrow" | "never";
+  again: "soon" | "tomorrow" | "too_late";
   /** The other side may have taken it all the same. */
   mayHaveArrived: boolean;
 }

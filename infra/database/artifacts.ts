@@ -80,6 +80,19 @@ export async function reserveArtifact(db: Queryable, given: Reservation): Promis
   return inserted === 1;
 }
 
+/**
+ * Another job may have the id that this one's artifact was to have. The row keeps the folder until that is empty:
+ * it gets an id that no worker can choose.
+ */
+export async function releaseArtifactId(db: Queryable, jobId: string): Promise<void> {
+  await execute(
+    db,
+    `update artifacts set given_id = 'released:' || job_id
+     where job_id = $1 and registered_at is null`,
+    [jobId],
+  );
+}
+
 /** So many tenants at most are named to an admin whose id is several tenants'. */
 export const MAX_OWNERS = 10;
 

@@ -1,10 +1,12 @@
 import type { DueLine } from "../billing/usage-exporter";
+import { secondsSince } from "./clock";
 import { all, execute, type Queryable } from "./pool";
 
 /**
  * Takes due lines for `leaseS` seconds: no lock is held while somebody else is told. Each claim counts a
  * try, and by that number what its claimer says later is told from what a later one says. From now on a
- * line may arrive without our knowing, until its claimer says otherwise.
+ * line may arrive without our knowing, until its claimer says otherwise. Call where the clock is known: by these
+ * ages a line is given up.
  */
 export async function claimLines(
   db: Queryable,
@@ -26,7 +28,7 @@ export async function claimLines(
      returning l.line_id, l.user_id, due.payment_customer_id as customer_id,
        to_char(l.month, 'YYYY-MM') as month, l.job_id, j.job_type, l.cost_usd::text as cost_usd,
        l.gpu_hours, l.tokens, l.gb_months, l.created_at, l.export_tries as tries,
-       extract(epoch from now() - l.created_at)::float8 as age_s,
+       ${secondsSince("l.created_at")} as age_s,
        extract(epoch from now() - due.export_asked_at)::float8 as in_doubt_s`,
     [options.leaseS, options.limit, options.needsCustomer],
   );
@@ -43,20 +45,18 @@ export async function markExported(db: Queryable, lineId: string): Promise<boole
   return marked === 1;
 }
 
-/** @param forS undefined: for ever, unless a person says otherwise. */
 export async function postponeLine(
   db: Queryable,
   line: Pick<DueLine, "line_id" | "tries">,
-  failure: { forS: number | undefined; reason: string; isInDoubt: boolean },
+  failure: { forS: number; reason: string; isInDoubt: boolean },
 ): Promise<boolean> {
   const postponed = await execute(
     db,
     `update billing_lines
-     set export_due_at = case when $3::float8 is null then 'infinity'
-                              else now() + make_interval(secs => $3::float8) end,
+     set export_due_at = now() + make_interval(secs => $3::float8),
          export_error = $4, export_asked_at = case when $5::boolean then export_asked_at end
      where line_id = $1 and exported_at is null and export_tries = $2`,
-    [line.line_id, line.tries, failure.forS ?? null, failure.reason, failure.isInDoubt],
+    [line.line_id, line.tries, failure.forS, failure.reason, failure.isInDoubt],
   );
   return postponed === 1;
 }

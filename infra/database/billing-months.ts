@@ -3,7 +3,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import type { BillingRow } from "./billing-records";
 import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
 import { all, execute, maybeOne, type Queryable } from "./pool";
-import { LAST_CLOSED, UNWRITTEN } from "./storage-months";
+import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
 
 /** What a month's lines come to under one value of a dimension. */
 export interface MonthTotal {
@@ -49,7 +49,8 @@ export async function findStorageLine(
 }
 
 /**
- * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once.
+ * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once, and not before
+ * it is closed. Call where the clock is known.
  *
  * @param month its first day.
  */
@@ -64,7 +65,8 @@ export async function insertStorageLine(
   const inserted = await execute(
     db,
     `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, rate_card)
-     values ('storage:' || $1 || ':' || left($2::text, 7), $1, $2::text::date, $3, $4, $5)
+     select 'storage:' || $1 || ':' || left($2::text, 7), $1, $2::text::date, $3, $4, $5
+     where ${IS_CLOSED("$2::text::timestamp")}
      on conflict do nothing`,
     [userId, month, costUsd, gbMonths, card],
   );
@@ -115,6 +117,14 @@ export async function noteClosedDays(
   );
 }
 
+/** A tenant's month that is over, whose storage is not written though its card then had a price for it. */
+export interface UnwrittenStorage {
+  user_id: string;
+  /** Its first day. */
+  month: string;
+  card: RateCard;
+}
+
 /**
  * Tenants and months that are over, whose storage is not written though their card then had a price for it, in the
  * order of tenants. Looks at `limit` tenants at most, and only at those that storage_months says are behind.
@@ -125,8 +135,8 @@ export async function listUnwrittenStorage(
   db: Queryable,
   limit: number,
   after = "",
-): Promise<{ user_id: string; month: string; card: RateCard }[]> {
-  return await all<{ user_id: string; month: string; card: RateCard }>(
+): Promise<UnwrittenStorage[]> {
+  return await all<UnwrittenStorage & Record<string, unknown>>(
     db,
     `with behind as materialized (
        select user_id, open_month from storage_months

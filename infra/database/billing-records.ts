@@ -70,10 +70,7 @@ export async function findBillable(
   );
 }
 
-/**
- * Waits for an operator who is ending the job, and looks again: else a bill could begin to accrue that the end
- * did not see. Of any other bill the line's key keeps one of the two from being written.
- */
+/** Waits for an operator who is ending the job, and looks again: else there could be a bill that the end did not see. */
 const WAIT_FOR_OPERATOR = "for share of j";
 
 /** A bill as it is written. */
@@ -90,8 +87,8 @@ export interface NewRecord {
 }
 
 /**
- * Writes the one record of a job, dated by its outcome, and the line of its month, unless the bill still accrues.
- * A second time changes nothing.
+ * Writes the one record of a job, dated by its outcome. Of a job that failed also the line of its month; of one
+ * that completes, `completed` writes that (migration 0044). A second time changes nothing.
  *
  * @returns the record; undefined where nothing was written.
  */
@@ -113,14 +110,15 @@ export async function insertBillingRecord(
        where job_id = $1 and a.attempt = $4
          -- An operator may have ended a job whose work is done: it gets no bill any more.
          and (j.status <> 'failed' or a.outcome <> 'completed')
-       ${record.accrues ? WAIT_FOR_OPERATOR : ""}
+       ${WAIT_FOR_OPERATOR}
        on conflict (job_id) do nothing returning *),
      line as (
        insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
                                   unbilled_gpu_hours)
        select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
               ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
-       from record where state = 'final')
+       from record where state = 'final' and not exists (
+         select from attempts a where a.job_id = $1 and a.attempt = $4 and a.outcome = 'completed'))
      select ${WITH_DAYS} from record b`,
     [
       jobId,
@@ -155,15 +153,14 @@ const LINE_ID = (id: string, month: string): string =>
 const MONTH_OF_LINE = (time: string): string =>
   `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
 
-/** YYYY-MM-DD, the first day of the month in which an outcome of that time counts now. */
-export async function monthOfLine(db: Queryable, time: Date): Promise<string> {
-  const row = await maybeOne<{ month: string }>(
+/** Takes back the bill of a job that does not complete; one that a month bears stays. */
+export async function dropBill(db: Queryable, jobId: string): Promise<void> {
+  await execute(
     db,
-    `select to_char(${MONTH_OF_LINE("$1::timestamptz")}, 'YYYY-MM-DD') as month`,
-    [time],
+    `delete from billing_records where job_id = $1
+       and not exists (select from billing_lines l where l.job_id = $1)`,
+    [jobId],
   );
-  if (!row) throw new Error("a select without a table has one row");
-  return row.month;
 }
 
 /** Of a job that ended without a bill: what it used is in its month's sums all the same. */

@@ -39,14 +39,15 @@ export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
   );
 }
 
-/** Records that are final, and whose months do not bear what they come to. */
+/** Records that are final, of jobs that have ended, and whose months do not bear what they come to. */
 export async function listWrongSums(
   db: Queryable,
 ): Promise<{ job_id: string; total: number; borne: number | null }[]> {
   return await all<{ job_id: string; total: number; borne: number | null }>(
     db,
     `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as borne
-     from billing_records b left join billing_lines l using (job_id) where b.state = 'final'
+     from billing_records b join jobs j using (job_id) left join billing_lines l using (job_id)
+     where b.state = 'final' and j.status in ('completed', 'failed')
      group by b.job_id having sum(l.cost_usd) is distinct from b.total_cost_usd
      order by 1 limit ${MOST}`,
   );

@@ -45,6 +45,16 @@ export const isOlder = (time: string, age: string): string =>
      where since < old_before)`;
 
 /**
+ * SQL: how many seconds ago a time was, without the steps forward since then; 0 for one that is after now. By this,
+ * and not by the clock alone, something is given up for its age.
+ */
+export const secondsSince = (time: string): string =>
+  `greatest(0, extract(epoch from now() - ${time}) - greatest(0, (
+     select coalesce(sum(by_s), 0) from clock_steps where step_id > (
+       select coalesce(max(step_id), 0) from clock_steps
+       where seen_at - ${NOTICED_WITHIN} <= ${time}))))::float8`;
+
+/**
  * Deletes rows that are older than `age`, `limit` at most: of very many one statement would delete none in its time.
  *
  * @returns how many.

@@ -1,3 +1,4 @@
+import type { DeploymentRow } from "./deployments";
 import { all, execute, maybeOne, type Queryable } from "./pool";
 
 /** A deployment whose workflow has not heard of all that there is to look at. */
@@ -51,26 +52,49 @@ export async function noteTold(db: Queryable, deploymentId: string, asked: numbe
   );
 }
 
-/** Deployments that owe nothing, and whose workflows were not looked at for a while. */
-export async function claimUnseen(db: Queryable, afterS: number, limit: number): Promise<string[]> {
-  const rows = await all<{ deployment_id: string }>(
+/** A deployment as it is compared with its workflow. */
+export async function findComparedDeployment(
+  db: Queryable,
+  deploymentId: string,
+): Promise<(Nudge & Pick<DeploymentRow, "status">) | undefined> {
+  return await maybeOne(
     db,
-    `with unseen as (
-       select deployment_id from deployments
-       where status <> 'stopped' and asked = told and seen_at < now() - make_interval(secs => $1)
-       order by seen_at limit $2 for no key update skip locked)
-     update deployments d set seen_at = now() from unseen
-     where d.deployment_id = unseen.deployment_id returning d.deployment_id`,
-    [afterS, limit],
-  );
-  return rows.map((row) => row.deployment_id);
-}
-
-/** Its workflow has something to look at. */
-export async function ask(db: Queryable, deploymentId: string): Promise<void> {
-  await execute(
-    db,
-    "update deployments set asked = asked + 1 where deployment_id = $1 and status <> 'stopped'",
+    "select deployment_id, user_id, asked, status from deployments where deployment_id = $1",
     [deploymentId],
   );
+}
+
+/** SQL: it owes its workflow nothing, and did not for $1 seconds. */
+const STANDS = "asked = told and seen_at < now() - make_interval(secs => $1)";
+
+/** A page of those that live and stand, by id, after `afterId`: their workflows should be open. */
+export async function listStandingDeployments(
+  db: Queryable,
+  forS: number,
+  afterId: string,
+  limit: number,
+): Promise<{ id: string; is_due: boolean }[]> {
+  return await all(
+    db,
+    `select deployment_id as id, false as is_due from deployments
+     where status <> 'stopped' and deployment_id > $2 and ${STANDS}
+     order by deployment_id limit $3`,
+    [forS, afterId, limit],
+  );
+}
+
+/** Of deployments whose workflows are open, those that are over and stand, and those that are not in the database. */
+export async function listNotStandingDeployments(
+  db: Queryable,
+  deploymentIds: string[],
+  forS: number,
+): Promise<string[]> {
+  const rows = await all<{ id: string }>(
+    db,
+    `select given.id from unnest($2::text[]) given (id)
+     left join deployments d on d.deployment_id = given.id
+     where d.deployment_id is null or d.status = 'stopped' and ${STANDS}`,
+    [forS, deploymentIds],
+  );
+  return rows.map((row) => row.id);
 }

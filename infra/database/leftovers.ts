@@ -5,7 +5,7 @@ import { all, execute, type Queryable } from "./pool";
 export interface SweepableJob {
   job_id: string;
   job_type: JobType;
-  /** Ids that were minted for its attempts, and became nobody's artifact. */
+  /** Ids that were minted for its attempts or that its worker chose, and became nobody's artifact. */
   lost_ids: string[];
 }
 
@@ -25,7 +25,10 @@ export async function listJobsToSweep(
     `select j.job_id, j.job_type,
             array(select id from attempts a cross join jsonb_each_text(a.output_ids) as minted (field, id)
                   where a.job_id = j.job_id
-                    and not exists (select from artifacts r where r.artifact_id = id)) as lost_ids
+                    and not exists (select from artifacts r where r.artifact_id = id)
+                  union
+                  select artifact_id from artifacts r
+                  where r.job_id = j.job_id and r.registered_at is null) as lost_ids
      from jobs j
      where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
        and ($2::text is null or (j.completed_at, j.job_id) >
@@ -35,6 +38,12 @@ export async function listJobsToSweep(
   );
 }
 
+/** Its folders are gone: their ids may be used again. */
 export async function noteSwept(db: Queryable, jobId: string): Promise<void> {
-  await execute(db, "update jobs set swept_at = now() where job_id = $1", [jobId]);
+  await execute(
+    db,
+    `with swept as (update jobs set swept_at = now() where job_id = $1 returning job_id)
+     delete from artifacts r using swept where r.job_id = swept.job_id and r.registered_at is null`,
+    [jobId],
+  );
 }

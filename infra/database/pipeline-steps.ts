@@ -35,6 +35,9 @@ export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
   cost_usd: number | null;
 }
 
+/** Steps that it chooses from: of them some may have failed. */
+export const choosesFrom = ({ choose }: Pick<StepView, "choose">): string[] => choose?.from ?? [];
+
 /** All of one step. */
 export interface StepRow extends StepView, Pick<PipelineStep, "payload" | "options"> {
   submission: Submission | null;

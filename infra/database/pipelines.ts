@@ -146,7 +146,7 @@ export async function askWorkflow(
   );
 }
 
-/** A pipeline's workflow that is to be told something, or looked for. */
+/** A pipeline's workflow that is to be told something, or started again. */
 export interface OwedPipeline {
   pipeline_id: string;
   user_id: string;
@@ -170,21 +170,10 @@ export async function findOwed(
 
 const IS_OWED = "told < asked and due_at <= now()";
 
-/** $1 is after how many seconds. */
-const IS_UNSEEN = `status in ('running', 'waiting_approval') and told = asked
-  and seen_at < now() - make_interval(secs => $1)`;
-
-/** Which of the two below would find anything: mostly neither, and one statement tells that. */
-export async function findDue(
-  db: Queryable,
-  afterS: number,
-): Promise<{ is_owed: boolean; is_unseen: boolean } | undefined> {
-  return await maybeOne(
-    db,
-    `select exists (select from pipelines where ${IS_OWED}) as is_owed,
-            exists (select from pipelines where ${IS_UNSEEN}) as is_unseen`,
-    [afterS],
-  );
+/** Whether the one below would find anything. */
+export async function isAnyOwed(db: Queryable): Promise<boolean> {
+  const row = await maybeOne(db, `select where exists (select from pipelines where ${IS_OWED})`);
+  return row !== undefined;
 }
 
 /** Takes due ones for `leaseS` seconds: no lock is held while Temporal is called. */
@@ -224,24 +213,6 @@ export async function postponeTelling(
     `update pipelines set due_at = now() + make_interval(secs => $2), tries = tries + 1
      where pipeline_id = $1`,
     [pipelineId, forS],
-  );
-}
-
-/** Pipelines under way that owe nothing and were not looked at for a while; each is handed out once. */
-export async function claimUnseen(
-  db: Queryable,
-  afterS: number,
-  limit: number,
-): Promise<OwedPipeline[]> {
-  return await all<OwedPipeline>(
-    db,
-    `with unseen as (
-       select pipeline_id from pipelines where ${IS_UNSEEN}
-       order by seen_at limit $2 for no key update skip locked)
-     update pipelines p set seen_at = now()
-     from unseen where p.pipeline_id = unseen.pipeline_id
-     returning p.${OWED.replaceAll(", ", ", p.")}`,
-    [afterS, limit],
   );
 }
 

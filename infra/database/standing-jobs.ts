@@ -32,9 +32,9 @@ const stands = (forS: string): string =>
 
 /** An unfinished job that owes Temporal nothing, and has not moved for a while. */
 export interface StandingJob {
-  job_id: string;
+  id: string;
   /** Its latest attempt has ended: its workflow should be about to write the job's own end. */
-  latest_ended: boolean;
+  is_due: boolean;
 }
 
 /** A page of them, by id, after `afterId`. */
@@ -46,8 +46,8 @@ export async function listStandingJobs(
 ): Promise<StandingJob[]> {
   return await all<StandingJob>(
     db,
-    `select job_id, (select state = 'ended' from attempts a where a.job_id = j.job_id
-                     order by attempt desc limit 1) as latest_ended
+    `select job_id as id, (select state = 'ended' from attempts a where a.job_id = j.job_id
+                           order by attempt desc limit 1) as is_due
      from jobs j
      where status not in ('completed', 'failed') and job_id > $2
        and ${stands("$1")}

@@ -6,11 +6,18 @@ import { CARD_AT_END } from "./rate-cards";
 /** SQL: the first day of the last month that is closed, by the clock. */
 export const LAST_CLOSED = `date_trunc('month', (now() - ${CLOSED_AFTER}) at time zone 'UTC') - interval '1 month'`;
 
+/**
+ * SQL: whether a month is over for so long that its storage is written for good. Without steps of the clock forward:
+ * what is written stays, and a clock that is ahead would bill the month as if all were stored until its end.
+ */
+export const IS_CLOSED = (month: string): string =>
+  isOlder(`(${month} + interval '1 month') at time zone 'UTC'`, CLOSED_AFTER);
+
 /** SQL: the months of tenant `s` from its first open one to the last closed one that lack a line of theirs. */
 export const UNWRITTEN = `
   select m, c.card from generate_series(s.open_month::timestamp, ${LAST_CLOSED}, interval '1 month') m
   cross join lateral (${CARD_AT_END("s.user_id", "(m + interval '1 month') at time zone 'UTC'")}) c
-  where c.card->>'basis' = 'metered' and not exists (
+  where c.card->>'basis' = 'metered' and ${IS_CLOSED("m")} and not exists (
     select from billing_lines l
     where l.line_id = 'storage:' || s.user_id || ':' || to_char(m, 'YYYY-MM'))
   order by m`;
@@ -26,7 +33,6 @@ const PAGE = 200;
  * @returns where the next page begins; "" after the last one.
  */
 export async function passOverStorageMonths(db: Queryable, after: string): Promise<string> {
-  const isOver = isOlder("(m + interval '1 month') at time zone 'UTC'", CLOSED_AFTER);
   const row = await maybeOne<{ next: string | null }>(
     db,
     `with page as materialized (
@@ -38,7 +44,7 @@ export async function passOverStorageMonths(db: Queryable, after: string): Promi
        from page s cross join lateral (
          select max(m) + interval '1 month' as until
          from generate_series(s.open_month::timestamp, ${LAST_CLOSED}, interval '1 month') m
-         where ${isOver}) over
+         where ${IS_CLOSED("m")}) over
        where over.until is not null),
      noted as (
        update storage_months s set open_month = p.next_month::date from passed p

@@ -1,14 +1,14 @@
+import { billingRecordKey } from "../../core/artifacts";
 import { hoursOf } from "../../core/billing/metering";
 import { isFinal, isOwedAnotherAttempt } from "../../core/states";
 import type { Context } from "../context";
+import { releaseArtifactId } from "../database/artifacts";
 import { attemptEndOf, listAttempts, lockLatestAttempt } from "../database/attempts";
 import { recordAudit } from "../database/audit";
-import { findBillingRecord, insertUnbilledLine, monthOfLine } from "../database/billing-records";
-import { failJob, lockJob } from "../database/jobs";
+import { dropBill, findBillingRecord, insertUnbilledLine } from "../database/billing-records";
+import { failJob, findJob, lockJob } from "../database/jobs";
 import { settleAllDebts } from "../database/outbox";
-import type { Queryable } from "../database/pool";
 import { transaction } from "../database/transaction";
-import { closeBill } from "./stop-deployment";
 
 /** What became of a job that an operator ends. */
 export type OperatorsEnd = "ended" | "unknown" | "over before" | "not finalising";
@@ -19,8 +19,8 @@ const OPERATOR = { keyId: "none", keyName: "forge-server jobs end", scope: "admi
 
 /**
  * Ends a job whose work is over and whose final writes can't be done: it is `failed`, and its workflow follows.
- * Nothing more is billed. A bill that was written before stays, because none is ever changed; one of a deployment
- * that never served is closed with no days.
+ * Nothing of it is billed: a bill that was drawn up is borne by no month before the job completes, and is taken
+ * back. The id of its artifact is free for another job; the sweeper removes the files.
  */
 export async function endJob(ctx: Context, jobId: string, reason: string): Promise<OperatorsEnd> {
   const end = await transaction(ctx.pool, async (db): Promise<OperatorsEnd> => {
@@ -33,6 +33,8 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
     if (!end || isOwedAnotherAttempt(job, end)) return "not finalising";
     await failJob(db, jobId, latest.attempt, "job_error", `${BY_OPERATOR}${reason}`);
     await settleAllDebts(db, jobId);
+    await dropBill(db, jobId);
+    await releaseArtifactId(db, jobId);
     await recordAudit(db, {
       userId: job.user_id,
       action: "job_ended",
@@ -47,13 +49,18 @@ export async function endJob(ctx: Context, jobId: string, reason: string): Promi
 }
 
 /**
- * Puts the hours of a job that an operator ended on a line of no cost. After the job's end, and apart from it:
- * it may be just this that can't be written. Idempotent.
+ * Puts the hours of a job that an operator ended on a line of no cost, and removes the file of the bill that was
+ * taken back. After the job's end, and apart from it: it may be just this that can't be written. Idempotent.
  */
 export async function settleBill(ctx: Context, jobId: string): Promise<void> {
+  const job = await findJob(ctx.pool, jobId, null);
+  // The release before this one left a deployment's bill open here.
+  await dropBill(ctx.pool, jobId);
+  if (!job || (await findBillingRecord(ctx.pool, jobId, null))) return;
+  await ctx.store.remove(billingRecordKey(job.user_id, jobId));
   await transaction(ctx.pool, async (db) => {
     const latest = await lockLatestAttempt(db, jobId);
-    if (!latest || (await closeOpenBill(db, jobId))) return;
+    if (!latest) return;
     const attempts = await listAttempts(db, jobId, null);
     const hours = attempts.reduce(
       (sum, { usage, gpu_hours_measured: measured }) =>
@@ -62,14 +69,4 @@ export async function settleBill(ctx: Context, jobId: string): Promise<void> {
     );
     await insertUnbilledLine(db, jobId, latest.attempt, hours);
   });
-}
-
-/** @returns whether there is a bill. */
-async function closeOpenBill(db: Queryable, jobId: string): Promise<boolean> {
-  const record = await findBillingRecord(db, jobId, null);
-  if (record?.state === "accruing") {
-    const month = await monthOfLine(db, record.created_at);
-    await closeBill(db, { ...record, lived: [{ month, days: 0 }], written: [] });
-  }
-  return record !== undefined;
 }

@@ -39,7 +39,7 @@ export async function stopDeployment(
 }
 
 /** The bill of its whole life, and what each month bears of it. */
-export async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
+async function closeBill(db: Queryable, row: StoppedRow): Promise<void> {
   const { job_id: jobId, rate_card: card, lived, written } = row;
   const days = lived.at(-1)?.days ?? 0;
   const metrics = { ...row.metrics, deployment_lifetime_days: days };

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Context as ActivityContext } from "@temporalio/activity";
 import { notYet } from "../../activities/context";
 import { notingStuckWrites } from "../../activities/stuck-writes";
+import { artifactPrefix } from "../../core/artifacts";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { Job } from "../../dev/api-client";
 import { checkInvariants } from "../../dev/invariants";
@@ -9,6 +10,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { claimLines } from "../../infra/database/billing-exports";
 import { all, execute, maybeOne } from "../../infra/database/pool";
 import { transaction } from "../../infra/database/transaction";
+import { readSummary } from "../support/billing";
 import { type Forge, startForge } from "../support/forge";
 import { OPERATOR, runForgeServer } from "../support/forge-server";
 import { AUDIT, untilEnded } from "../support/jobs";
@@ -25,7 +27,7 @@ interface StuckJob extends Job {
 }
 
 beforeAll(async () => {
-  forge = await startForge({ FORGE_STUCK_AFTER_TRIES: "3" });
+  forge = await startForge({ FORGE_STUCK_AFTER_TRIES: "3", FORGE_SWEEP_INTERVAL_S: "1" });
   worker = await forge.worker("w");
 });
 
@@ -108,7 +110,7 @@ test("one is seen by its user, in the invariants and by the operator, and is ove
 
 test("a bill that is written after its month was closed is borne by the open month, and dated by its outcome", async () => {
   const { pool } = forge.ctx;
-  const { jobId, allow } = await stuckJob("billing_lines");
+  const { jobId, allow } = await stuckJob("billing_records");
   // As if it had been stuck since then.
   await transaction(pool, async (db) => {
     await execute(db, "set local session_replication_role = replica");
@@ -167,8 +169,59 @@ test("the operator ends a job whose bill can't be written; its hours are noted w
   await forge.proveInvariants();
 }, 60_000);
 
+test("a job that is ended after its bill was drawn up costs nothing, and may be done again under the same id", async () => {
+  const { pool, config, store } = forge.ctx;
+  const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
+  await execute(
+    pool,
+    `create function refuse_entry() returns trigger language plpgsql as
+     $$ begin raise exception 'no entry' using errcode = 'check_violation'; end $$`,
+  );
+  await execute(
+    pool,
+    `create trigger refuse_entry before update of registered_at on artifacts for each row
+     when (new.job_id = '${jobId}') execute function refuse_entry()`,
+  );
+  const made = { result: { dataset_id: "team-data-v1" } };
+  const handed = await worker.take();
+  await worker.upload(handed, "old.txt", "of the job that is ended");
+  expect((await worker.complete(handed, made)).status).toBe(200);
+  await waitFor("the job to be stuck", async () => (await read(jobId)).stuck !== null);
+  const before = await readSummary(forge.user);
+  expect(await end(jobId)).toMatchObject({ code: 0, stderr: "" });
+  await untilFailedInTemporal(jobId);
+  await execute(pool, "drop trigger refuse_entry on artifacts");
+  const lines = await all(
+    pool,
+    "select cost_usd::float8, is_billed from billing_lines where job_id = $1",
+    [jobId],
+  );
+  expect(lines).toEqual([{ cost_usd: 0, is_billed: false }]);
+  const { total_cost_usd: costUsd } = await readSummary(forge.user);
+  expect(costUsd).toBe(before.total_cost_usd);
+  await forge.proveInvariants();
+  const again = await forge.user.post<{ job_id: string }>(`/api/jobs/${jobId}/retry`, {});
+  const handedAgain = await worker.take();
+  await worker.upload(handedAgain, "new.txt", "of the job that is done again");
+  await worker.complete(handedAgain, made);
+  expect(await untilEnded(forge.user, again.job_id)).toMatchObject({ status: "completed" });
+  const { manifest } = await forge.user.get<{ manifest: { files: { path: string }[] } }>(
+    "/api/artifacts/team-data-v1",
+  );
+  expect(manifest.files.map(({ path }) => path)).toEqual(["new.txt"]);
+  // The sweeper removes what the first one has left.
+  await execute(
+    pool,
+    "update jobs set completed_at = completed_at - make_interval(secs => $2) where job_id = $1",
+    [jobId, config.sweep.afterS + 1],
+  );
+  const prefix = artifactPrefix("audit", "team-data-v1");
+  await waitFor("its folder to be empty", async () => (await store.list(prefix)).length === 0);
+  await forge.proveInvariants();
+}, 120_000);
+
 slowTest(
-  "a deployment that could not be written has served no day",
+  "a deployment that could not be written is not billed",
   async () => {
     const { jobId } = await stuckJob("deployments", "deploy", { checkpoint_id: "c" });
     expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
@@ -176,10 +229,8 @@ slowTest(
     });
     expect(await end(jobId)).toMatchObject({ code: 0 });
     await untilFailedInTemporal(jobId);
-    expect(await forge.user.get(`/api/billing/records/${jobId}`)).toMatchObject({
-      state: "final",
-      metrics: { deployment_lifetime_days: 0 },
-    });
+    const { status } = await forge.user.call("GET", `/api/billing/records/${jobId}`);
+    expect(status).toBe(404);
     await forge.proveInvariants();
   },
   60_000,
@@ -251,7 +302,7 @@ test("a job that is ended in the moment in which its bill is written leaves none
   await untilFailedInTemporal(jobId);
   await execute(pool, "drop trigger hold_bills on billing_records");
   const bills = await all(pool, "select state from billing_records where job_id = $1", [jobId]);
-  expect(bills).toEqual([{ state: "final" }]);
+  expect(bills).toEqual([]);
   await forge.proveInvariants();
 }, 60_000);
 
@@ -322,6 +373,9 @@ slowTest(
     expect((await end(again.job_id)).stderr).toContain("is still under way: cancel it");
     await forge.user.post(`/api/jobs/${again.job_id}/cancel`, {});
     await allow();
+    await waitFor("its workflow to have tried again", async () => {
+      return (await all(forge.ctx.pool, "select from stuck_writes")).length === 0;
+    });
     await forge.proveInvariants();
   },
   60_000,

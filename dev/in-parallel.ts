@@ -1,0 +1,16 @@
+/** Reads and calls under way at once. */
+const AT_ONCE = 16;
+
+/** What the work on each of them found, in their order. */
+export async function inParallel<T>(
+  given: T[],
+  work: (one: T) => Promise<string[]>,
+): Promise<string[]> {
+  const found: string[][] = [];
+  const queue = given.entries();
+  const lane = async (): Promise<void> => {
+    for (const [n, one] of queue) found[n] = await work(one);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, lane));
+  return found.flat();
+}
