@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../infra/context";
 import { forgetOldStuckWrites } from "../infra/database/stuck-writes";
 import { Loop } from "../infra/loop";
+import { runEach } from "../infra/run-each";
 import type { Part } from "../infra/service";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
 import { deploymentWorkflows } from "./deployment-workflows";
@@ -47,10 +48,12 @@ export class Reconciler implements Part {
     const { clock, pool } = this.ctx;
     const began = clock.nowMs();
     const open = await this.listOpen();
-    for (const kind of this.kinds) {
+    const compareKind = async (kind: WorkflowKind): Promise<void> =>
       await this.compareAll(kind, await this.listDifferent(kind, open.get(kind) ?? new Set()));
-    }
-    await forgetOldStuckWrites(pool);
+    await runEach([
+      ...this.kinds.map((kind) => () => compareKind(kind)),
+      () => forgetOldStuckWrites(pool),
+    ]);
     // With very many open workflows a sweep takes long: the next one then waits longer too.
     const restMs = (clock.nowMs() - began) * (1 / BUSY_SHARE - 1);
     await sleep(restMs, undefined, { signal: this.stopping.signal }).catch(() => undefined);
