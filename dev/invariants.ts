@@ -65,6 +65,8 @@ const IMPOSSIBLE: Record<string, string> = {
   "I1 an ended job has a live attempt": `
     select job_id, attempt from attempts a join jobs j using (job_id)
     where a.state <> 'ended' and j.status in ('completed', 'failed')`,
+  "I1 an attempt that is not queued waits for a machine that is being set up":
+    "select job_id, attempt from attempts where is_provisioning and state <> 'queued'",
   "I1 something is still owed for an ended job": "select job_id, attempt from outbox",
   "I2 completed without a bill": `
     select job_id from jobs left join billing_records b using (job_id)
