@@ -38,7 +38,6 @@ const HARMLESS: Record<string, string> = {
   "sessions.ts: expires_at": PROMISED,
   "stuck-writes.ts: tried_at": KEPT,
   "worker-samples.ts: at": DRAWN,
-  "worker-samples.ts: last_heartbeat_at": DRAWN,
 };
 
 const CLOCK = String.raw`(?:now|clock_timestamp|statement_timestamp)\(\)`;
