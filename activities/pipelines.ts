@@ -118,14 +118,16 @@ async function ordersOf(
   pipeline: PipelineRow | undefined,
   steps: StepView[],
 ): Promise<PipelineOrders> {
-  const cancelled = pipeline?.cancel_requested_at != null && !isOver(pipeline.status);
-  if (cancelled) await cancelItsJobs(ctx, pipeline.pipeline_id, "pipeline");
+  const isCancelling = pipeline?.cancel_requested_at != null && !isOver(pipeline.status);
+  if (isCancelling) await cancelItsJobs(ctx, pipeline.pipeline_id, "pipeline");
   const decided = steps.flatMap(({ name, approved }) =>
     approved === null ? [] : [[name, approved] as const],
   );
   return {
     ...(pipeline && { run: pipeline.run }),
-    cancelled,
+    // Nothing more is begun of a run that is over either: its end may be written by a workflow task that failed,
+    // and the next one does all again.
+    cancelled: isCancelling || (pipeline !== undefined && isOver(pipeline.status)),
     decisions: Object.fromEntries(decided),
   };
 }

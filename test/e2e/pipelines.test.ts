@@ -317,8 +317,13 @@ test("a cancel reaches the job under way, and nothing is begun after it", async 
 test("a cancel pressed in Temporal's UI is the pipeline's own", async () => {
   const id = await startPipeline(forge.user, { ...BYO_DATA, approvals: ["audit"] });
   await untilPipeline(forge.user, id, ["waiting_approval"]);
-  await forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id)).cancel();
+  const workflow = forge.ctx.temporal.workflow.getHandle(pipelineWorkflowId(id));
+  await workflow.cancel();
   expect((await untilPipeline(forge.user, id)).status).toBe("cancelled");
+  // Also where a nudge came while it wrote its end, and its task was done again.
+  await waitFor("its workflow to close", async () => {
+    return (await workflow.describe()).status.name !== "RUNNING";
+  });
 });
 
 test("of a sweep the best is deployed, and one that fails is left out", async () => {
