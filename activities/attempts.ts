@@ -38,7 +38,10 @@ export function createAttemptActivities(ctx: Context) {
      * finished with it: its workflow has nothing else to do. What can't be finished now, the workflow tries again.
      */
     async lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
-      const end = await finishCompleted(ctx, input).catch(() => undefined);
+      const end = await finishCompleted(ctx, input).catch((error: unknown) => {
+        activityLogger(ctx, input).debug({ err: String(error) }, "not finished at the first look");
+        return undefined;
+      });
       return end ?? (await lookAtAttempt(input));
     },
 

@@ -58,6 +58,8 @@ export class TemporalWorkerPart implements Part {
   }
 
   private shutdown(): void {
+    // A task that is given to a worker which stops would wait for its time-out.
+    this.ctx.workerTemporal.client = undefined;
     for (const worker of this.workers) if (worker.getState() === "RUNNING") worker.shutdown();
   }
 

@@ -20,7 +20,7 @@ import {
   listStandingJobs,
 } from "../infra/database/standing-jobs";
 import { forgetStuckWrites } from "../infra/database/stuck-writes";
-import { searchAttributeKeys, TEMPORAL_DEADLINE_MS } from "../infra/temporal";
+import { searchAttributeKeys } from "../infra/temporal";
 import type { WorkflowKind } from "./workflow-kind";
 import { isOpen, readWorkflow } from "./workflow-state";
 
@@ -34,6 +34,9 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
 });
 
 type Startable = Pick<JobRow, "job_id" | "user_id" | "job_type" | "max_attempts" | "request_id">;
+
+/** Less than a whole call of Temporal may take: so much is left for the other connection. */
+const EAGER_DEADLINE_MS = 2_000;
 
 /**
  * Starts a job's workflow. `first` never repeats one that ran; `again` repairs one that was closed
@@ -53,7 +56,6 @@ export async function startJobWorkflow(
     requestId: job.request_id,
   };
   const { taskQueue, taskTimeoutMs } = ctx.config.temporal;
-  const client = ctx.workerTemporal.client ?? ctx.temporal;
   const options: WorkflowStartOptions = {
     workflowId: jobWorkflowId(job.job_id),
     taskQueue,
@@ -61,7 +63,6 @@ export async function startJobWorkflow(
     args: [input],
     workflowIdReusePolicy: start === "first" ? "REJECT_DUPLICATE" : "ALLOW_DUPLICATE",
     workflowIdConflictPolicy: "FAIL",
-    requestEagerStart: client !== ctx.temporal,
     staticSummary: `${job.job_type} job of ${job.user_id}`,
     typedSearchAttributes: [
       { key: searchAttributeKeys.jobType, value: job.job_type },
@@ -69,14 +70,31 @@ export async function startJobWorkflow(
     ],
   };
   try {
-    await client.withDeadline(Date.now() + TEMPORAL_DEADLINE_MS, () =>
-      client.workflow.start(SUBMITTED_JOB_WORKFLOW, options),
-    );
+    await startNow(ctx, options);
     return true;
   } catch (error) {
     if (error instanceof WorkflowExecutionAlreadyStartedError) return false;
     throw error;
   }
+}
+
+/** By this process's Temporal worker, where there is one: then that begins it at once. */
+async function startNow(
+  { temporal, workerTemporal: { client } }: Context,
+  options: WorkflowStartOptions,
+): Promise<void> {
+  if (client) {
+    try {
+      await client.withDeadline(Date.now() + EAGER_DEADLINE_MS, () =>
+        client.workflow.start(SUBMITTED_JOB_WORKFLOW, { ...options, requestEagerStart: true }),
+      );
+      return;
+    } catch (error) {
+      if (error instanceof WorkflowExecutionAlreadyStartedError) throw error;
+      // The trouble may be that connection's own.
+    }
+  }
+  await temporal.workflow.start(SUBMITTED_JOB_WORKFLOW, options);
 }
 
 /**

@@ -6,6 +6,7 @@ import {
   parkLines,
   postponeLine,
   releaseLines,
+  reopenLines,
 } from "../infra/database/billing-exports";
 
 const BATCH = 100;
@@ -37,6 +38,7 @@ export class LineDelivery {
   async pass(): Promise<void> {
     const { pool, clockWatch } = this.ctx;
     const { needsCustomer } = this.exporter;
+    await reopenLines(pool, PARKED_AT_ONCE);
     let parked = needsCustomer ? PARKED_AT_ONCE : 0;
     while (parked === PARKED_AT_ONCE) parked = await parkLines(pool, DAY_S, PARKED_AT_ONCE);
     const refused: NotTaken[] = [];

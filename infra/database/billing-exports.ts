@@ -34,6 +34,20 @@ export async function claimLines(
   );
 }
 
+/**
+ * Lines that a server of an earlier release gave up for good by their age are looked at again: ages count no steps of
+ * the clock forward any more.
+ */
+export async function reopenLines(db: Queryable, limit: number): Promise<number> {
+  return await execute(
+    db,
+    `update billing_lines set export_due_at = now() where line_id = any (array(
+       select line_id from billing_lines
+       where exported_at is null and cost_usd > 0 and export_due_at = 'infinity' limit $1))`,
+    [limit],
+  );
+}
+
 /** Whoever says it: what has arrived has arrived. */
 export async function markExported(db: Queryable, lineId: string): Promise<boolean> {
   const marked = await execute(

@@ -140,7 +140,8 @@ export async function listUnwrittenStorage(
     db,
     `with behind as materialized (
        select user_id, open_month from storage_months
-       where user_id > $2 and open_month <= ${LAST_CLOSED} order by user_id limit $1)
+       where user_id > $2 and open_month <= ${LAST_CLOSED} and ${IS_CLOSED("open_month::timestamp")}
+       order by user_id limit $1)
      select s.user_id, to_char(u.m, 'YYYY-MM-DD') as month, u.card
      from behind s cross join lateral (${UNWRITTEN}) u
      order by 1, 2 limit $1`,

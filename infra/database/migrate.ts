@@ -3,7 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { isLockTimeout } from "./errors";
+import { isLockTimeout, mayRunAgain } from "./errors";
 
 const MIGRATIONS_DIR = join(__dirname, "migrations");
 const FILE_NAME = /^(\d{4})_[a-z0-9_]+\.sql$/;
@@ -88,7 +88,8 @@ async function applyPatiently(
       await apply(client, file, sql, digest);
       return;
     } catch (error) {
-      if (!isLockTimeout(error)) throw error;
+      // Nor is a deadlock with who holds one of its tables and wants another its own fault.
+      if (!isLockTimeout(error) && !mayRunAgain(error)) throw error;
       if (tried === MAX_TRIES) {
         throw new Error(`migration ${file}: other transactions hold its tables (${String(error)})`);
       }

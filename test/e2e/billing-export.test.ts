@@ -131,6 +131,15 @@ test("what Stripe would not take, or could take twice, is left to a person", asy
   expect(stripe.headers).toHaveLength(before);
 });
 
+test("what a server of an earlier release gave up for good by its age is looked at again", async () => {
+  await execute(
+    forge.ctx.pool,
+    `insert into billing_lines (line_id, user_id, month, cost_usd, export_due_at)
+     values ('given-up', 'local', date_trunc('month', now() at time zone 'UTC'), 1, 'infinity')`,
+  );
+  await untilExported(forge, "given-up");
+});
+
 test("a line that may have arrived stays in doubt, whatever is answered later; no other is", async () => {
   const { key } = stripe;
   stripe.key = "sk_test_rotated";

@@ -19,9 +19,3 @@ end $$;
 -- At the end of the transaction: a month's sums are every job's of its tenant, so they are locked last.
 create constraint trigger jobs_billed after update of status on jobs deferrable initially deferred
   for each row when (new.status = 'completed' and old.status <> 'completed') execute function bear_bill();
-
--- Jobs that an operator has ended before: the ids of their artifacts are free, and their files are swept.
-update artifacts r set given_id = 'released:' || r.job_id
-from jobs j where j.job_id = r.job_id and j.status = 'failed' and r.registered_at is null;
-update jobs j set swept_at = null
-from artifacts r where r.job_id = j.job_id and j.status = 'failed' and r.registered_at is null;

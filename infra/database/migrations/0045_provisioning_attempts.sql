@@ -1,7 +1,7 @@
 -- Whether a queued attempt's job is `provisioning_worker`, repeated here so that the scheduler finds the jobs whose
 -- status is to change by an index (0046), however many wait. Kept by triggers, because servers of the release
--- before change the status of jobs, too. Jobs are locked before attempts, as everywhere.
-lock table jobs in share row exclusive mode;
+-- before change the status of jobs, too. Both tables at once: who holds a row of one may be about to write the other.
+lock table jobs, attempts in access exclusive mode;
 alter table attempts add column is_provisioning boolean not null default false;
 
 create function mark_provisioning_attempt() returns trigger language plpgsql as $$
