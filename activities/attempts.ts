@@ -16,7 +16,7 @@ import { finishCompleted } from "./finish";
 
 export function createAttemptActivities(ctx: Context) {
   /** How an attempt or its whole job has ended; null while neither has. */
-  async function lookAtAttempt(input: AttemptInput): Promise<AttemptReport | null> {
+  async function look(input: AttemptInput): Promise<AttemptReport | null> {
     const row = await findAttemptState(ctx.pool, input.jobId, input.attempt);
     // Its own end first: of a cancelled one the usage may have to be billed.
     if (!row) throw gone(`job ${input.jobId}`);
@@ -42,7 +42,7 @@ export function createAttemptActivities(ctx: Context) {
         activityLogger(ctx, input).debug({ err: String(error) }, "not finished at the first look");
         return undefined;
       });
-      return end ?? (await lookAtAttempt(input));
+      return end ?? (await look(input));
     },
 
     /**
@@ -50,7 +50,7 @@ export function createAttemptActivities(ctx: Context) {
      * the relay completes the activity by its id, whichever comes first.
      */
     async awaitAttempt(input: AttemptInput): Promise<AttemptReport> {
-      const report = await lookAtAttempt(input);
+      const report = await look(input);
       if (report) return report;
       activityLogger(ctx, input).debug("waiting for the attempt to end");
       throw new CompleteAsyncError();

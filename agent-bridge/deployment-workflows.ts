@@ -2,8 +2,8 @@ import { DEPLOYMENT_WORKFLOW, type DeploymentWorkflowInput } from "../core/deplo
 import { deploymentIdOfWorkflow, deploymentWorkflowId } from "../core/workflow-ids";
 import type { Context } from "../infra/context";
 import {
+  DEPLOYMENTS,
   findComparedDeployment,
-  listNotStandingDeployments,
   listStandingDeployments,
   type Nudge,
   noteTold,
@@ -18,7 +18,7 @@ export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
   types: [DEPLOYMENT_WORKFLOW],
   idOf: deploymentIdOfWorkflow,
   listStanding: (forS, afterId, limit) => listStandingDeployments(ctx.pool, forS, afterId, limit),
-  listNotStanding: (ids, forS) => listNotStandingDeployments(ctx.pool, ids, forS),
+  rows: DEPLOYMENTS,
   compare: (deploymentId) => compareDeployment(ctx, deploymentId),
 });
 

@@ -14,11 +14,7 @@ import {
 import type { Context } from "../infra/context";
 import { attemptEndOf, findAttempt } from "../infra/database/attempts";
 import type { JobRow } from "../infra/database/jobs";
-import {
-  findComparedJob,
-  listNotStanding,
-  listStandingJobs,
-} from "../infra/database/standing-jobs";
+import { findComparedJob, JOBS, listStandingJobs } from "../infra/database/standing-jobs";
 import { forgetStuckWrites } from "../infra/database/stuck-writes";
 import { searchAttributeKeys } from "../infra/temporal";
 import type { WorkflowKind } from "./workflow-kind";
@@ -29,7 +25,7 @@ export const jobWorkflows = (ctx: Context): WorkflowKind => ({
   types: [JOB_WORKFLOW, SUBMITTED_JOB_WORKFLOW],
   idOf: jobIdOfWorkflow,
   listStanding: (forS, afterId, limit) => listStandingJobs(ctx.pool, forS, afterId, limit),
-  listNotStanding: (ids, forS) => listNotStanding(ctx.pool, ids, forS),
+  rows: JOBS,
   compare: (jobId) => reconcileWorkflow(ctx, jobId),
 });
 

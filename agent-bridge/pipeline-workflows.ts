@@ -13,8 +13,8 @@ import { noteTold, type OwedPipeline } from "../infra/database/pipelines";
 import {
   type ComparedPipeline,
   findComparedPipeline,
-  listNotStandingPipelines,
   listStandingPipelines,
+  PIPELINES,
 } from "../infra/database/standing-pipelines";
 import { forgetStuckWrites } from "../infra/database/stuck-writes";
 import { nudgeWorkflow } from "./nudge-workflow";
@@ -32,7 +32,7 @@ export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
   types: [PIPELINE_WORKFLOW],
   idOf: pipelineIdOfWorkflow,
   listStanding: (forS, afterId, limit) => listStandingPipelines(ctx.pool, forS, afterId, limit),
-  listNotStanding: (ids, forS) => listNotStandingPipelines(ctx.pool, ids, forS),
+  rows: PIPELINES,
   compare: (pipelineId) => comparePipeline(ctx, pipelineId),
 });
 

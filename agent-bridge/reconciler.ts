@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Context } from "../infra/context";
+import { listNotStanding } from "../infra/database/standing";
 import { forgetOldStuckWrites } from "../infra/database/stuck-writes";
 import { Loop } from "../infra/loop";
 import { runEach } from "../infra/run-each";
@@ -90,7 +91,8 @@ export class Reconciler implements Part {
     }
     const ids = [...open];
     for (let from = 0; from < ids.length; from += PAGE) {
-      different.push(...(await kind.listNotStanding(ids.slice(from, from + PAGE), afterS)));
+      const page = ids.slice(from, from + PAGE);
+      different.push(...(await listNotStanding(this.ctx.pool, kind.rows, page, afterS)));
     }
     return different;
   }

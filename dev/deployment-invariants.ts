@@ -5,8 +5,8 @@ import { deploymentWorkflowId } from "../core/workflow-ids";
 import type { BillingRow } from "../infra/database/billing-records";
 import { LIFETIME_DAYS } from "../infra/database/lifetime";
 import { all } from "../infra/database/pool";
+import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
-import { waitFor } from "./stack/wait";
 
 /** By how much a later time may be less than an earlier one: so far the clock was set back in all. */
 const SET_BACK =
@@ -104,15 +104,8 @@ export async function compareDeployments(pool: pg.Pool, temporal: Client): Promi
   );
   return await inParallel(rows, async ({ deployment_id: id, status }) => {
     const expected = status === "stopped" ? "COMPLETED" : "RUNNING";
-    const agrees = async (): Promise<boolean> => {
-      const { status: is } = await temporal.workflow.getHandle(deploymentWorkflowId(id)).describe();
-      return is.name === expected;
-    };
-    try {
-      await waitFor(`the workflow of ${id} to be ${expected}`, agrees, { timeoutMs: 60_000 });
-      return [];
-    } catch (error) {
-      return [`I6 ${String(error)}`];
-    }
+    const what = `the workflow of ${id} to be ${expected}`;
+    const isRight = (is: string): boolean => is === expected;
+    return await compareWorkflow(temporal, deploymentWorkflowId(id), what, isRight);
   });
 }

@@ -11,6 +11,7 @@ import { recompute } from "../infra/billing/recompute";
 import type { BillingRow } from "../infra/database/billing-records";
 import { all } from "../infra/database/pool";
 import type { ObjectStore } from "../infra/store/object-store";
+import { compareWorkflow } from "./compare-workflow";
 import {
   compareDeployments,
   IMPOSSIBLE_DEPLOYMENTS,
@@ -18,7 +19,6 @@ import {
 } from "./deployment-invariants";
 import { inParallel } from "./in-parallel";
 import { comparePipelines } from "./pipeline-invariants";
-import { waitFor } from "./stack/wait";
 
 interface World {
   pool: pg.Pool;
@@ -245,14 +245,9 @@ async function compareWithTemporal(
   return await inParallel(open, async ({ job_id, status }) => {
     const id = jobWorkflowId(job_id);
     const expected = status === "completed" ? "COMPLETED" : "FAILED";
-    const agrees = async (): Promise<boolean> =>
-      (await temporal.workflow.getHandle(id).describe()).status.name === expected;
-    try {
-      await waitFor(`the workflow of ${job_id} to be ${expected}`, agrees, { timeoutMs: 60_000 });
-      closed.add(id);
-      return [];
-    } catch (error) {
-      return [`I6 ${String(error)}`];
-    }
+    const what = `the workflow of ${job_id} to be ${expected}`;
+    const found = await compareWorkflow(temporal, id, what, (is) => is === expected);
+    if (found.length === 0) closed.add(id);
+    return found;
   });
 }

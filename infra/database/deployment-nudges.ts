@@ -1,5 +1,6 @@
 import type { DeploymentRow } from "./deployments";
 import { all, execute, maybeOne, type Queryable } from "./pool";
+import { type ComparedRows, OWES_NOTHING, type Standing } from "./standing";
 
 /** A deployment whose workflow has not heard of all that there is to look at. */
 export interface Nudge {
@@ -64,8 +65,13 @@ export async function findComparedDeployment(
   );
 }
 
-/** SQL: it owes its workflow nothing, and did not for $1 seconds. */
-const STANDS = "asked = told and seen_at < now() - make_interval(secs => $1)";
+/** As they are compared with open workflows. */
+export const DEPLOYMENTS: ComparedRows = {
+  table: "deployments",
+  id: "deployment_id",
+  isOver: "status = 'stopped'",
+  stands: OWES_NOTHING,
+};
 
 /** A page of those that live and stand, by id, after `afterId`: their workflows should be open. */
 export async function listStandingDeployments(
@@ -73,28 +79,12 @@ export async function listStandingDeployments(
   forS: number,
   afterId: string,
   limit: number,
-): Promise<{ id: string; is_due: boolean }[]> {
-  return await all(
+): Promise<Standing[]> {
+  return await all<Standing & Record<string, unknown>>(
     db,
     `select deployment_id as id, false as is_due from deployments
-     where status <> 'stopped' and deployment_id > $2 and ${STANDS}
+     where status <> 'stopped' and deployment_id > $2 and ${OWES_NOTHING}
      order by deployment_id limit $3`,
     [forS, afterId, limit],
   );
-}
-
-/** Of deployments whose workflows are open, those that are over and stand, and those that are not in the database. */
-export async function listNotStandingDeployments(
-  db: Queryable,
-  deploymentIds: string[],
-  forS: number,
-): Promise<string[]> {
-  const rows = await all<{ id: string }>(
-    db,
-    `select given.id from unnest($2::text[]) given (id)
-     left join deployments d on d.deployment_id = given.id
-     where d.deployment_id is null or d.status = 'stopped' and ${STANDS}`,
-    [forS, deploymentIds],
-  );
-  return rows.map((row) => row.id);
 }

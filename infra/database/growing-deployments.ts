@@ -1,4 +1,4 @@
-import { IDLE, KINDS, NEEDS_OF_HEAD } from "./matching";
+import { IDLE, needsOf, SOME_KINDS } from "./matching";
 import { maybeOne, type Queryable } from "./pool";
 import { fitting, kindsOf } from "./worker-kinds";
 
@@ -15,7 +15,7 @@ with page as materialized (
   where status = 'active' and max_replicas > min_replicas and deployment_id > $1
   order by deployment_id limit ${PAGE}),
 needs as materialized (
-  select d.deployment_id, ${NEEDS_OF_HEAD.replace("j.req_avoid", "live.req_avoid")}
+  select d.deployment_id, ${needsOf("live.req_avoid")}
   from page d join jobs j using (job_id) cross join lateral (
     select coalesce(array_agg(worker_id) filter (where state in ('serving', 'stopping')), '{}') as req_avoid,
            count(*) filter (where state = 'serving') as serving,
@@ -24,10 +24,7 @@ needs as materialized (
   where d.asked = d.told and (d.next_try_at is null or d.next_try_at <= now())
     and live.serving < d.max_replicas and live.starting = 0),
 all_kinds as (${kindsOf(`(shared or user_id in (select user_id from needs)) and ${IDLE}`)}),
-kinds as materialized (
-  select * from (
-    select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
-  where shared or nth <= ${KINDS}),
+kinds as materialized (${SOME_KINDS}),
 able as materialized (${fitting("needs", "kinds")}),
 growing as materialized (
   select d.deployment_id from deployments d

@@ -30,7 +30,7 @@ export interface MatchedPair {
  * Most kinds of idle workers that are looked at of one tenant: whoever registers workers of which no two are
  * alike pays with passes that see only some of them, at random, and nobody else pays.
  */
-export const KINDS = 100;
+const KINDS = 100;
 
 /** core/requirements.ts's `fits`, of a worker `w` and what `q` needs, whoever the worker is. */
 const CAN = `w.gpu_count >= q.req_gpu_count
@@ -50,9 +50,15 @@ export const IDLE = `w.status = 'idle' and w.available_until > now() and not w.d
   select from attempts held
   where held.worker_id = w.worker_id and held.state in ('assigned', 'running'))`;
 
-/** Of a job `j`. */
-export const NEEDS_OF_HEAD = `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb,
-         j.req_tags, j.req_avoid`;
+/** SQL: what a job `j` needs. @param avoid the column with the workers that it may not have. */
+export const needsOf = (avoid = "j.req_avoid"): string =>
+  `j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags, ${avoid}`;
+
+/** SQL: of `all_kinds` of workers, those that are looked at. */
+export const SOME_KINDS = `
+  select * from (
+    select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
+  where shared or nth <= ${KINDS}`;
 
 /**
  * The queue's shapes after `after`, `limit` at most, with a job of each: from one to the next by the index of
@@ -76,7 +82,7 @@ export const stepThrough = (
 /** The queue's shapes after `after`, and what the jobs of each need. */
 const headsAfter = (after: string): string => `${stepThrough("shapes", after, SHAPES)},
 heads as materialized (
-  select h.shape, ${NEEDS_OF_HEAD} from shapes h join jobs j using (job_id))`;
+  select h.shape, ${needsOf()} from shapes h join jobs j using (job_id))`;
 
 /** Where the next pass goes on, if this one did not look at all shapes. */
 const NEXT = `(select case when count(*) = ${SHAPES} then max(shape) end from heads)`;
@@ -112,10 +118,7 @@ all_kinds as (
   select kind, case when shared then '' else user_id end as user_id, shared, tenants, job_types,
          gpu_count, gpu_memory_gb, gpu_tokens, tags, count(*) as n
   from idle group by 1, 2, 3, 4, 5, 6, 7, 8, 9),
-kinds as materialized (
-  select * from (
-    select *, row_number() over (partition by user_id order by random()) as nth from all_kinds) k
-  where shared or nth <= ${KINDS}),
+kinds as materialized (${SOME_KINDS}),
 fitting as materialized (
   select q.shape, q.req_avoid, w.kind, w.n
   from heads q join kinds w on w.user_id = q.user_id where ${SUITS}

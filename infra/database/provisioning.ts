@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { BEGIN, NEEDS_OF_HEAD, stepThrough } from "./matching";
+import { BEGIN, needsOf, stepThrough } from "./matching";
 import { maybeOne } from "./pool";
 import { transaction } from "./transaction";
 import { fitting, kindsOf } from "./worker-kinds";
@@ -14,7 +14,7 @@ const GROUPS = 500;
 const STATEMENTS = 10;
 
 const groupsOf = (name: string, isMarked: boolean): string =>
-  `select shape, ${isMarked} as is_marked, ${NEEDS_OF_HEAD} from ${name} h join jobs j using (job_id)`;
+  `select shape, ${isMarked} as is_marked, ${needsOf()} from ${name} h join jobs j using (job_id)`;
 
 const MARKED = "is_provisioning";
 const UNMARKED = "not is_provisioning";

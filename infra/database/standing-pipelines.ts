@@ -1,6 +1,7 @@
 import type { PlannedStep } from "../../core/pipelines/workflow";
 import type { OwedPipeline, PipelineRow } from "./pipelines";
 import { all, maybeOne, type Queryable } from "./pool";
+import { type ComparedRows, OWES_NOTHING, type Standing } from "./standing";
 
 /** A pipeline as it is compared with its workflow, which may have to be started again. */
 export interface ComparedPipeline
@@ -29,9 +30,15 @@ export async function findComparedPipeline(
   );
 }
 
-/** SQL: it owes its workflow nothing, and did not for $1 seconds. */
-const STANDS = "told = asked and seen_at < now() - make_interval(secs => $1)";
 const UNDER_WAY = "status in ('running', 'waiting_approval')";
+
+/** As they are compared with open workflows. */
+export const PIPELINES: ComparedRows = {
+  table: "pipelines",
+  id: "pipeline_id",
+  isOver: `not (${UNDER_WAY})`,
+  stands: OWES_NOTHING,
+};
 
 /**
  * A page of those under way that stand, by id, after `afterId`: their workflows should be open. Due are those of
@@ -43,8 +50,8 @@ export async function listStandingPipelines(
   forS: number,
   afterId: string,
   limit: number,
-): Promise<{ id: string; is_due: boolean }[]> {
-  return await all(
+): Promise<Standing[]> {
+  return await all<Standing & Record<string, unknown>>(
     db,
     `select pipeline_id as id,
             cancel_requested_at is not null
@@ -60,24 +67,8 @@ export async function listStandingPipelines(
                   select from pipeline_steps n where n.pipeline_id = s.pipeline_id
                     and n.name = any(s.needs) and n.status in ('pending', 'waiting_approval', 'running')))
             as is_due
-     from pipelines p where ${UNDER_WAY} and pipeline_id > $2 and ${STANDS}
+     from pipelines p where ${UNDER_WAY} and pipeline_id > $2 and ${OWES_NOTHING}
      order by pipeline_id limit $3`,
     [forS, afterId, limit],
   );
-}
-
-/** Of pipelines whose workflows are open, those that are over and stand, and those that are not in the database. */
-export async function listNotStandingPipelines(
-  db: Queryable,
-  pipelineIds: string[],
-  forS: number,
-): Promise<string[]> {
-  const rows = await all<{ id: string }>(
-    db,
-    `select given.id from unnest($2::text[]) given (id)
-     left join pipelines p on p.pipeline_id = given.id
-     where p.pipeline_id is null or not (${UNDER_WAY}) and ${STANDS}`,
-    [forS, pipelineIds],
-  );
-  return rows.map((row) => row.id);
 }

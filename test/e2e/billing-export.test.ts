@@ -18,15 +18,7 @@ let stripe: StripeServer;
 
 beforeAll(async () => {
   stripe = await StripeServer.start(KEY);
-  forge = await startForge(
-    {
-      FORGE_BILLING_EXPORT: "stripe",
-      FORGE_BILLING_EXPORT_INTERVAL_S: "0.1",
-      FORGE_STRIPE_API_KEY: KEY,
-      FORGE_STRIPE_API_URL: stripe.url,
-    },
-    { own: ["server"] },
-  );
+  forge = await startForge(stripe.settings(0.1), { own: ["server"] });
   expect(await setCustomer("local", "cus_local")).toMatchObject({ body: { user_id: "local" } });
 });
 

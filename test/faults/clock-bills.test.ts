@@ -19,15 +19,7 @@ let setClock: (byS: number) => Promise<void>;
 
 beforeAll(async () => {
   stripe = await StripeServer.start(KEY);
-  forge = await startForge(
-    {
-      FORGE_BILLING_EXPORT: "stripe",
-      FORGE_BILLING_EXPORT_INTERVAL_S: "1",
-      FORGE_STRIPE_API_KEY: KEY,
-      FORGE_STRIPE_API_URL: stripe.url,
-    },
-    { own: ["server"] },
-  );
+  forge = await startForge(stripe.settings(1), { own: ["server"] });
   await forge.admin.call("PUT", "/api/admin/users/local/payment-customer", {
     payment_customer_id: "cus_local",
   });

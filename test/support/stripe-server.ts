@@ -40,6 +40,16 @@ export class StripeServer {
     public key: string,
   ) {}
 
+  /** The environment of a forge-server that exports to it. */
+  settings(intervalS: number): Record<string, string> {
+    return {
+      FORGE_BILLING_EXPORT: "stripe",
+      FORGE_BILLING_EXPORT_INTERVAL_S: String(intervalS),
+      FORGE_STRIPE_API_KEY: this.key,
+      FORGE_STRIPE_API_URL: this.url,
+    };
+  }
+
   static async start(key: string): Promise<StripeServer> {
     const server = createServer();
     const stripe = new StripeServer(server, key);
