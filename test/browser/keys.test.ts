@@ -240,7 +240,7 @@ inBrowser("actions", () => {
     await focused(page, button("Undrain"));
     await page.getByText("It is draining.").waitFor();
     await page.keyboard.press("Enter");
-    await focused(page, button("Drain"));
+    await focused(page, button(/^Drain$/));
     await page.getByText("It is idle and asks for work.").waitFor();
     await answerByKeys(page, button("Decommission"), "Decommission");
     await page.getByText("by-keys is out of the fleet.").waitFor();

@@ -7,15 +7,15 @@ const MAX_TABS = 120;
 export async function tabTo(page: Page, target: Locator): Promise<void> {
   await target.waitFor();
   for (let n = 0; n < MAX_TABS; n++) {
-    if ((await target.and(page.locator(":focus")).count()) > 0) return;
+    if ((await target.and(page.locator(":focus")).count()) > 0) return await focused(page, target);
     await page.keyboard.press("Tab");
   }
   throw new Error(`Tab does not lead to ${target}`);
 }
 
-/** The focus is on it, or comes to it. */
+/** The focus is on it, or comes to it, and it is not busy: a busy button has its new name, and does nothing yet. */
 export const focused = (page: Page, target: Locator): Promise<void> =>
-  target.and(page.locator(":focus")).waitFor();
+  target.and(page.locator(":focus:not([aria-busy=true])")).waitFor();
 
 /** Opens a question by its button, closes it by Escape, opens it again, and says yes: by keys alone. */
 export async function answerByKeys(
