@@ -1,17 +1,18 @@
-/** The house rule: imports go one way, core <- infra <- (activities | api | agent-bridge) <- bin, dev <- test. */
+/** Imports go one way: core <- platform <- services <- (activities | api | agent-bridge) <- bin, dev <- test. */
 const { server, tools } = require("./dev/rooms.json");
 const rooms = [...server, ...tools];
 
 /** A room may import itself and what is listed; everything else in the house is forbidden to it. */
 const allowed = {
   core: [],
-  infra: ["core"],
+  platform: ["core"],
+  services: ["core", "platform"],
   workflows: ["core"],
-  activities: ["core", "infra"],
-  api: ["core", "infra"],
-  "agent-bridge": ["core", "infra"],
-  bin: ["core", "infra", "activities", "api", "agent-bridge"],
-  dev: ["core", "infra", "activities", "workflows", "bin"],
+  activities: ["core", "platform", "services"],
+  api: ["core", "platform", "services"],
+  "agent-bridge": ["core", "platform", "services"],
+  bin: ["core", "platform", "services", "activities", "api", "agent-bridge"],
+  dev: ["core", "platform", "services", "activities", "workflows", "bin"],
   test: rooms,
 };
 

@@ -1,7 +1,7 @@
 import { Context as ActivityContext, ApplicationFailure } from "@temporalio/activity";
 import { NOT_YET } from "../core/workflow-ids";
-import type { Context } from "../infra/context";
-import type { Logger } from "../infra/logger";
+import type { Logger } from "../platform/logger";
+import type { Context } from "../services/context";
 
 /** One attempt of a job, as a workflow names it to its activities. */
 export interface AttemptInput {

@@ -1,10 +1,10 @@
-import type { Context } from "../infra/context";
-import { createAttemptActivities } from "./attempts";
-import { createBootstrapActivities } from "./bootstrap";
-import { createDeploymentActivities } from "./deployments";
-import { createFinalActivities } from "./finish";
-import { createStepActivities } from "./pipeline-steps";
-import { createPipelineActivities } from "./pipelines";
+import type { Context } from "../services/context";
+import { createDeploymentActivities } from "./deployments/deployments";
+import { createBootstrapActivities } from "./fleet/bootstrap";
+import { createAttemptActivities } from "./jobs/attempts";
+import { createFinalActivities } from "./jobs/finish";
+import { createStepActivities } from "./pipelines/pipeline-steps";
+import { createPipelineActivities } from "./pipelines/pipelines";
 
 /** Everything that workflows may do to the world. */
 export function createActivities(ctx: Context) {

@@ -1,7 +1,7 @@
 import { CompleteAsyncError } from "@temporalio/activity";
 import type { ActivityInterceptorsFactory } from "@temporalio/worker";
-import type { Context } from "../infra/context";
-import { forgetStuckWrites, noteStuckWrite } from "../infra/database/stuck-writes";
+import type { Context } from "../services/context";
+import { forgetStuckWrites, noteStuckWrite } from "../services/jobs/stuck-writes";
 import { isNotYet } from "./context";
 
 /** Half a page of an error says what is wrong. */

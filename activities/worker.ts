@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@temporalio/client";
 import type { Worker } from "@temporalio/worker";
-import { bootstrapTaskQueue } from "../core/bootstrap";
-import type { Context } from "../infra/context";
-import type { Part } from "../infra/service";
-import { registerSearchAttributes } from "../infra/temporal";
+import { bootstrapTaskQueue } from "../core/fleet/bootstrap";
+import type { Part } from "../platform/service";
+import { registerSearchAttributes } from "../platform/temporal/client";
+import type { Context } from "../services/context";
 import { createActivities } from "./index";
 import { notingStuckWrites } from "./stuck-writes";
 

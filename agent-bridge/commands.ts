@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Heard } from "../infra/database/heartbeats";
+import type { Heard } from "../services/fleet/heartbeats";
 
 /** What the control plane asks of a worker, in answers to its heartbeats and polls (contract.md, Workers). */
 export const commandSchema = z

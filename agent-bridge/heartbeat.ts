@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { bindingOf } from "../core/accounts/principal";
 import { ForgeError } from "../core/errors";
-import { reportedMetrics } from "../core/reported-metrics";
-import { WORKER_STATUSES } from "../core/states";
-import type { Context } from "../infra/context";
-import { bindingOf } from "../infra/http/principal";
-import { type Route, route } from "../infra/http/route";
+import { reportedMetrics } from "../core/jobs/reported-metrics";
+import { WORKER_STATUSES } from "../core/jobs/states";
+import { type Route, route } from "../platform/http/route";
+import type { Context } from "../services/context";
 import { commandSchema, commandsFor } from "./commands";
 import type { Pulse } from "./pulse";
 import { compareSightings } from "./sightings";

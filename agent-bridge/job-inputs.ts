@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { checkpointPrefix } from "../core/attempt-files";
 import { NotFound } from "../core/errors";
-import type { Context } from "../infra/context";
-import { findCheckpointBefore, type Lease } from "../infra/database/leases";
-import { sendObject } from "../infra/http/byte-range";
-import { type Route, route } from "../infra/http/route";
+import { checkpointPrefix } from "../core/jobs/attempt-files";
+import { sendObject } from "../platform/http/byte-range";
+import { type Route, route } from "../platform/http/route";
+import type { Context } from "../services/context";
+import { findCheckpointBefore, type Lease } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
 import { type Input, type InputFile, type Naming, resolveInputs } from "./resolve-inputs";
 

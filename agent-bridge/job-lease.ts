@@ -1,8 +1,8 @@
 import { z } from "zod";
+import { bindingOf, type Principal } from "../core/accounts/principal";
 import { Conflict, NotFound } from "../core/errors";
-import type { Context } from "../infra/context";
-import { findLease, type Lease } from "../infra/database/leases";
-import { bindingOf, type Principal } from "../infra/http/principal";
+import type { Context } from "../services/context";
+import { findLease, type Lease } from "../services/jobs/leases";
 import { notRegistered } from "./heartbeat";
 
 /** Who sends or fetches files of a job, and for which attempt: every such request carries it. */

@@ -1,12 +1,12 @@
 import { z } from "zod";
-import { storeUri } from "../core/artifacts";
-import { logKey } from "../core/attempt-files";
+import { storeUri } from "../core/artifacts/artifacts";
 import { ForgeError, InvalidRequest } from "../core/errors";
-import type { Context } from "../infra/context";
-import { noteLog } from "../infra/database/leases";
-import { type Route, route } from "../infra/http/route";
-import { readSentRange, sentBytes } from "../infra/http/sent-body";
-import type { ByteRange } from "../infra/store/object-store";
+import { logKey } from "../core/jobs/attempt-files";
+import { type Route, route } from "../platform/http/route";
+import { readSentRange, sentBytes } from "../platform/http/sent-body";
+import type { ByteRange } from "../platform/store/object-store";
+import type { Context } from "../services/context";
+import { noteLog } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease } from "./job-lease";
 
 export function jobLogRoute(ctx: Context): Route {

@@ -1,28 +1,28 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { mayActFor, type Principal } from "../core/accounts/principal";
 import {
   ARTIFACT_FORMS,
   ARTIFACT_ID,
   artifactPrefix,
   MINTED_ID,
   storeUri,
-} from "../core/artifacts";
+} from "../core/artifacts/artifacts";
 import { MAX_BILL_USD, priceJob } from "../core/billing/pricing";
 import { NO_USAGE, type ReportedUsage, readUsage, readUsageLeniently } from "../core/billing/usage";
 import { canonicalJson } from "../core/canonical-json";
 import { Conflict, ForgeError, InvalidRequest, NotFound } from "../core/errors";
-import type { Context } from "../infra/context";
-import { reserveArtifact } from "../infra/database/artifacts";
-import { type AttemptRow, lockAttemptOf } from "../infra/database/attempts";
-import { type JobRow, lockJob } from "../infra/database/jobs";
-import type { Queryable } from "../infra/database/pool";
-import { strikeWorker } from "../infra/database/strikes";
-import { lockWorker, releaseWorker } from "../infra/database/workers";
-import { type Conclusion, concludeAttempt } from "../infra/fleet/conclude-attempt";
-import { mayActFor, type Principal } from "../infra/http/principal";
-import { type Route, route } from "../infra/http/route";
-import { newId } from "../infra/ids";
-import type { OutboxRow } from "../infra/signals";
+import { type Route, route } from "../platform/http/route";
+import { newId } from "../platform/ids";
+import type { Queryable } from "../platform/postgres/pool";
+import type { OutboxRow } from "../platform/signals";
+import { reserveArtifact } from "../services/artifacts/artifacts";
+import type { Context } from "../services/context";
+import { strikeWorker } from "../services/fleet/strikes";
+import { lockWorker, releaseWorker } from "../services/fleet/workers";
+import { type AttemptRow, lockAttemptOf } from "../services/jobs/attempts";
+import { type Conclusion, concludeAttempt } from "../services/jobs/conclude-attempt";
+import { type JobRow, lockJob } from "../services/jobs/jobs";
 import { notRegistered } from "./heartbeat";
 import { staleLease } from "./job-lease";
 

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
-import { checkpointPrefix } from "../core/attempt-files";
 import { InvalidRequest } from "../core/errors";
-import type { Context } from "../infra/context";
+import { checkpointPrefix } from "../core/jobs/attempt-files";
+import { type Route, route } from "../platform/http/route";
+import { requireRoomForBytes } from "../services/accounts/require-room";
+import type { Context } from "../services/context";
 import {
   findNotedFile,
   type NotedFile,
   noteAttemptFile,
   noteMoved,
   noteSeen,
-} from "../infra/database/attempt-files";
-import { type Lease, noteCheckpoint } from "../infra/database/leases";
-import { type Route, route } from "../infra/http/route";
-import { requireRoomForBytes } from "../infra/limits/require-room";
+} from "../services/jobs/attempt-files";
+import { type Lease, noteCheckpoint } from "../services/jobs/leases";
 import { LEASE_REFUSALS, leaseHeaders, leaseQuery, requireLease, staleLease } from "./job-lease";
 import { outputPrefix } from "./output-prefix";
 import { fileHeaders, receivedSchema, receiveFile, requirePlainPath } from "./receive-file";

@@ -1,8 +1,8 @@
+import { mayActFor, type Principal } from "../core/accounts/principal";
 import { Conflict } from "../core/errors";
-import { countBoundWorkers, isLiveKey, lockKey } from "../infra/database/keys";
-import type { Queryable } from "../infra/database/pool";
-import type { WorkerRow } from "../infra/database/workers";
-import { mayActFor, type Principal } from "../infra/http/principal";
+import type { Queryable } from "../platform/postgres/pool";
+import { countBoundWorkers, isLiveKey, lockKey } from "../services/accounts/keys";
+import type { WorkerRow } from "../services/fleet/workers";
 
 /** The worker's id is in use, by another tenant or by a box with another key. */
 export const taken = (workerId: string): Conflict =>

@@ -1,21 +1,21 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { storeUri } from "../core/artifacts";
-import { logKey } from "../core/attempt-files";
-import { JOB_TYPES } from "../core/job-types";
-import type { Context } from "../infra/context";
-import { type Asker, type HandOut, handOut } from "../infra/database/hand-out";
-import { findOfferAndFit } from "../infra/database/matching";
-import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../infra/database/workers";
-import { bindingOf, invalidKey } from "../infra/http/principal";
-import { type Route, route } from "../infra/http/route";
-import { plainAddress } from "../infra/net/address-policy";
+import { bindingOf, invalidKey } from "../core/accounts/principal";
+import { storeUri } from "../core/artifacts/artifacts";
+import { logKey } from "../core/jobs/attempt-files";
+import { JOB_TYPES } from "../core/jobs/job-types";
+import { type Route, route } from "../platform/http/route";
+import { plainAddress } from "../platform/net/address-policy";
+import type { Context } from "../services/context";
+import { findOfferAndFit } from "../services/fleet/matching";
+import type { Scheduler } from "../services/fleet/scheduler";
+import type { Waiters } from "../services/fleet/waiters";
+import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../services/fleet/workers";
+import { type Asker, type HandOut, handOut } from "../services/jobs/hand-out";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
 import { outputPrefix } from "./output-prefix";
-import type { Scheduler } from "./scheduler";
-import type { Waiters } from "./waiters";
 
 const pollBody = z.object({
   worker_id: z.string().min(1).max(128),

@@ -1,6 +1,6 @@
-import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts";
-import { sparePrefix } from "../core/attempt-files";
-import type { HandOut } from "../infra/database/hand-out";
+import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts/artifacts";
+import { sparePrefix } from "../core/jobs/attempt-files";
+import type { HandOut } from "../services/jobs/hand-out";
 
 type Making = Pick<HandOut, "job_id" | "attempt" | "job_type" | "output_ids" | "deployment_id">;
 

@@ -1,17 +1,17 @@
 import { Unavailable } from "../core/errors";
-import { Batcher } from "../infra/batcher";
-import type { Context } from "../infra/context";
+import { Batcher } from "../platform/concurrency/batcher";
+import type { Context } from "../services/context";
 import {
   type Heard,
   type Heartbeat,
   listRegistered,
   recordHeartbeats,
-} from "../infra/database/heartbeats";
-import { reportProgress } from "../infra/database/jobs";
-import { noteDenials } from "../infra/database/overdue-attempts";
+} from "../services/fleet/heartbeats";
+import { noteDenials } from "../services/fleet/overdue-attempts";
+import type { WorkerSamples } from "../services/fleet/samples-writer";
+import { reportProgress } from "../services/jobs/jobs";
+import type { JobMetrics } from "../services/jobs/metrics-writer";
 import { holds } from "./commands";
-import type { JobMetrics } from "./job-metrics";
-import type { WorkerSamples } from "./worker-samples";
 
 /** Nobody waits for a heartbeat's answer, so many of them share one write. */
 const WINDOW_MS = 100;

@@ -1,14 +1,14 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { partialKey } from "../core/attempt-files";
+import { isManifestName, isPlainPath } from "../core/artifacts/plain-path";
 import { Conflict, ForgeError, InvalidRequest } from "../core/errors";
-import { isManifestName, isPlainPath } from "../core/plain-path";
-import type { Context } from "../infra/context";
-import type { NotedFile } from "../infra/database/attempt-files";
-import { readSentRange, sentBytes } from "../infra/http/sent-body";
-import { newId } from "../infra/ids";
-import { type Measured, type ObjectStore, StoreAway } from "../infra/store/object-store";
-import { withinReserve } from "../infra/store/reserve";
+import { partialKey } from "../core/jobs/attempt-files";
+import { readSentRange, sentBytes } from "../platform/http/sent-body";
+import { newId } from "../platform/ids";
+import { type Measured, type ObjectStore, StoreAway } from "../platform/store/object-store";
+import { withinReserve } from "../platform/store/reserve";
+import type { Context } from "../services/context";
+import type { NotedFile } from "../services/jobs/attempt-files";
 
 /** Headers of an upload, whole or in parts. */
 export const fileHeaders = {

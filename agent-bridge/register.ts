@@ -1,19 +1,19 @@
 import { z } from "zod";
-import { gpuTokens } from "../core/requirements";
-import { WORKER_STATUSES } from "../core/states";
-import type { Context } from "../infra/context";
-import { findOfferAndFit } from "../infra/database/matching";
-import { strikeWorker } from "../infra/database/strikes";
-import { lockWorker, upsertWorker } from "../infra/database/workers";
-import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../infra/fleet/lose-attempt";
-import { idempotencyHeader } from "../infra/http/openapi";
-import { bindingOf, type Principal } from "../infra/http/principal";
-import { type Route, route } from "../infra/http/route";
-import { parse } from "../infra/http/validation";
-import { newId } from "../infra/ids";
-import { requireRoomForWorker } from "../infra/limits/require-room";
-import { plainAddress } from "../infra/net/address-policy";
-import { Pace } from "../infra/pace";
+import { bindingOf, type Principal } from "../core/accounts/principal";
+import { gpuTokens } from "../core/jobs/requirements";
+import { WORKER_STATUSES } from "../core/jobs/states";
+import { Pace } from "../platform/concurrency/pace";
+import { idempotencyHeader } from "../platform/http/openapi";
+import { type Route, route } from "../platform/http/route";
+import { parse } from "../platform/http/validation";
+import { newId } from "../platform/ids";
+import { plainAddress } from "../platform/net/address-policy";
+import { requireRoomForWorker } from "../services/accounts/require-room";
+import type { Context } from "../services/context";
+import { findOfferAndFit } from "../services/fleet/matching";
+import { strikeWorker } from "../services/fleet/strikes";
+import { lockWorker, upsertWorker } from "../services/fleet/workers";
+import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../services/jobs/lose-attempt";
 import { mayRegister, requireRoomOnKey, taken } from "./key-binding";
 import {
   planAnswer,

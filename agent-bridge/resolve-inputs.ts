@@ -1,15 +1,15 @@
-import { findNamed, prefixOfKind } from "../core/artifacts";
-import { storeKeyOf } from "../core/dataset-uri";
-import { isPlainPath } from "../core/plain-path";
-import { idsIn, referencesOf } from "../core/references";
-import type { Context } from "../infra/context";
-import { type ArtifactRow, findOwnArtifacts } from "../infra/database/artifacts";
-import { findOwnDeployments, type OwnDeployment } from "../infra/database/deployments";
-import type { Lease } from "../infra/database/leases";
-import { ConnectionRefused } from "../infra/net/refused";
-import { type ObjectStore, StoreAway } from "../infra/store/object-store";
-import { ownStoreOf } from "../infra/store/open-store";
-import type { TenantPlace } from "../infra/store/tenant-stores";
+import { findNamed, prefixOfKind } from "../core/artifacts/artifacts";
+import { storeKeyOf } from "../core/artifacts/dataset-uri";
+import { isPlainPath } from "../core/artifacts/plain-path";
+import { idsIn, referencesOf } from "../core/artifacts/references";
+import { ConnectionRefused } from "../platform/net/refused";
+import { type ObjectStore, StoreAway } from "../platform/store/object-store";
+import { ownStoreOf } from "../platform/store/open-store";
+import type { TenantPlace } from "../platform/store/tenant-stores";
+import { type ArtifactRow, findOwnArtifacts } from "../services/artifacts/artifacts";
+import type { Context } from "../services/context";
+import { findOwnDeployments, type OwnDeployment } from "../services/deployments/deployments";
+import type { Lease } from "../services/jobs/leases";
 
 /** References that may name a deployment, which is spoken to and not read. */
 const TEACHERS = ["teacher", "judge"];

@@ -1,6 +1,6 @@
-import type { Context } from "../infra/context";
-import type { Heard, LivePlacement } from "../infra/database/heartbeats";
-import { listStrays, notePlacements, type Sighting } from "../infra/database/placements";
+import type { Context } from "../services/context";
+import { listStrays, notePlacements, type Sighting } from "../services/deployments/placements";
+import type { Heard, LivePlacement } from "../services/fleet/heartbeats";
 
 /** What a heartbeat tells of the models that its worker serves; what is undefined it does not tell. */
 interface Told {

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { InvalidRequest } from "../core/errors";
-import { readClock } from "../infra/database/clock";
-import type { TimeSpan } from "../infra/database/job-throughput";
-import type { Queryable } from "../infra/database/pool";
+import { readClock } from "../platform/postgres/clock";
+import type { Queryable } from "../platform/postgres/pool";
+import type { TimeSpan } from "../services/jobs/job-throughput";
 import { givenTime, timestamp } from "./timestamp";
 
 const DAY_MS = 86_400_000;

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { ARTIFACT_TYPES } from "../core/artifacts";
-import { manifestJsonSchema, manifestSchemaName } from "../core/manifest-json-schema";
-import type { OpenFiles } from "../infra/http/app";
-import type { OpenApiDocument } from "../infra/http/openapi";
-import { once } from "../infra/once";
+import { ARTIFACT_TYPES } from "../core/artifacts/artifacts";
+import { manifestJsonSchema, manifestSchemaName } from "../core/artifacts/manifest-json-schema";
+import { once } from "../platform/concurrency/once";
+import type { OpenApiDocument } from "../platform/http/openapi";
+import type { OpenFiles } from "./http-app";
 
 /** Only its files are wanted: importing it would keep a second copy of them in memory, parsed. */
 const LIBRARY = dirname(require.resolve("swagger-ui-dist/package.json"));

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { findAuditEnd, hasAuditHash, listBrokenEntries } from "../infra/database/audit";
+import { findAuditEnd, hasAuditHash, listBrokenEntries } from "../services/accounts/audit";
 import { type WithContext, withPatientPool } from "./patient-pool";
 
 /** `forge-server audit …`: for whoever must be able to trust the log. */

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
-import { recompute } from "../infra/billing/recompute";
-import { rebuildTotals } from "../infra/database/billing-totals";
-import { transaction } from "../infra/database/transaction";
+import { transaction } from "../platform/postgres/transaction";
+import { rebuildTotals } from "../services/billing/billing-totals";
+import { recompute } from "../services/billing/recompute";
 import { type WithContext, withPatientPool } from "./patient-pool";
 
 /** `forge-server billing …`: for whoever answers for the numbers. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join } from "node:path";
-import type { Site, SiteFile } from "../infra/http/site";
-import { once } from "../infra/once";
+import { once } from "../platform/concurrency/once";
+import type { Site, SiteFile } from "../platform/http/site";
 
 /** As dev/forge.mjs builds it. */
 const FOLDER = join(__dirname, "..", "dashboard");

@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { fileRecord } from "../activities/billing";
-import { findBillingRecord } from "../infra/database/billing-records";
-import { listStuckWrites } from "../infra/database/stuck-writes";
-import { endJob, settleBill } from "../infra/fleet/end-job";
+import { fileRecord } from "../activities/billing/billing";
+import { findBillingRecord } from "../services/billing/billing-records";
+import { endJob, settleBill } from "../services/jobs/end-job";
+import { listStuckWrites } from "../services/jobs/stuck-writes";
 import type { WithContext } from "./patient-pool";
 
 /** `forge-server jobs …`: for what can't go on by itself. */

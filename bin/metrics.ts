@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Context } from "../infra/context";
-import { type Route, route } from "../infra/http/route";
-import { StandingMetrics } from "../infra/metrics/standing-metrics";
+import { type Route, route } from "../platform/http/route";
+import type { Context } from "../services/context";
+import { StandingMetrics } from "../services/metrics/standing-metrics";
 
 const TEXT = "text/plain; version=0.0.4; charset=utf-8";
 

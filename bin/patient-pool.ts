@@ -1,6 +1,6 @@
 import type pg from "pg";
-import type { Context } from "../infra/context";
-import { createPool } from "../infra/database/pool";
+import { createPool } from "../platform/postgres/pool";
+import type { Context } from "../services/context";
 
 /** Over all rows there are: longer than a request may take. */
 const TIMEOUT_MS = 3_600_000;

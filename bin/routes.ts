@@ -1,10 +1,11 @@
 import { z } from "zod";
-import { type AgentBridge, createAgentBridge } from "../agent-bridge";
+import { createAgentBridge } from "../agent-bridge";
 import { type Api, createApi } from "../api";
-import type { Context } from "../infra/context";
-import { describeApi, type OpenApiDocument } from "../infra/http/openapi";
-import { type Route, route } from "../infra/http/route";
-import { once } from "../infra/once";
+import { once } from "../platform/concurrency/once";
+import { describeApi, type OpenApiDocument } from "../platform/http/openapi";
+import { type Route, route } from "../platform/http/route";
+import type { Context } from "../services/context";
+import { createLoops } from "../services/loops";
 import { metricsRoute } from "./metrics";
 
 /** The version of the HTTP API: a second major one would be another contract. */
@@ -31,11 +32,11 @@ interface Routes {
 /** Every route that a server serves, the document of them among them. */
 export function allRoutes(
   api: Pick<Api, "routes">,
-  bridge: Pick<AgentBridge, "routes">,
+  bridge: Route[],
   health: Health,
   metrics: Route,
 ): Routes {
-  const routes = [...api.routes, ...bridge.routes, ...healthRoutes(health), metrics];
+  const routes = [...api.routes, ...bridge, ...healthRoutes(health), metrics];
   const document = once(() =>
     describeApi(routes, { title: "Forge", version: API_VERSION, description: DESCRIPTION }),
   );
@@ -60,7 +61,7 @@ export function allRoutes(
 export const documentOfServer = (ctx: Context): OpenApiDocument =>
   allRoutes(
     createApi(ctx),
-    createAgentBridge(ctx),
+    createAgentBridge(ctx, createLoops(ctx)),
     { isReady: async () => true },
     metricsRoute(ctx),
   ).document();

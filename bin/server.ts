@@ -1,17 +1,18 @@
 import { join } from "node:path";
 import { TemporalWorkerPart } from "../activities/worker";
-import { type AgentBridge, createAgentBridge } from "../agent-bridge";
+import { createAgentBridge } from "../agent-bridge";
 import { type Api, createApi } from "../api";
-import type { Context } from "../infra/context";
-import { closeContext } from "../infra/context";
-import { maybeOne } from "../infra/database/pool";
-import { createApp } from "../infra/http/app";
-import type { Site } from "../infra/http/site";
-import { Loop } from "../infra/loop";
-import { type Part, Service } from "../infra/service";
-import { registerSearchAttributes } from "../infra/temporal";
+import type { Route } from "../platform/http/route";
+import type { Site } from "../platform/http/site";
+import { Loop } from "../platform/loop";
+import { maybeOne } from "../platform/postgres/pool";
+import { type Part, Service } from "../platform/service";
+import { registerSearchAttributes } from "../platform/temporal/client";
+import { type Context, closeContext } from "../services/context";
+import { createLoops } from "../services/loops";
 import { apiReference } from "./api-reference";
 import { dashboard } from "./dashboard";
+import { createApp } from "./http-app";
 import { metricsRoute } from "./metrics";
 import { allRoutes } from "./routes";
 
@@ -29,7 +30,7 @@ export async function createServer(
   role: Role,
   onListening: (url: string) => void,
 ): Promise<Service> {
-  const bridge = createAgentBridge(ctx);
+  const loops = createLoops(ctx);
   const api = createApi(ctx);
   const parts: Part[] = [
     { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
@@ -47,9 +48,10 @@ export async function createServer(
     parts.push({ name: "clock-watch", start: () => watch.start(), stop: () => watch.stop() });
   }
   if (role !== "api") parts.push(new TemporalWorkerPart(ctx, WORKFLOW_BUNDLE));
-  parts.push(ctx.tables, ...bridge.parts, ...api.parts);
-  if (role !== "worker") parts.push(...bridge.watch);
-  const serves = role === "worker" ? NOTHING : { api, bridge, site: dashboard() };
+  parts.push(ctx.tables, ...loops.parts, ...api.parts);
+  if (role !== "worker") parts.push(...loops.watch);
+  const serves =
+    role === "worker" ? NOTHING : { api, bridge: createAgentBridge(ctx, loops), site: dashboard() };
   parts.push(await httpPart(ctx, serves, onListening));
   return new Service(parts, ctx.logger);
 }
@@ -72,12 +74,12 @@ const GRACE_MS = 5_000;
 
 interface Served {
   api: Pick<Api, "routes">;
-  bridge: Pick<AgentBridge, "routes">;
+  bridge: Route[];
   site?: Site | undefined;
 }
 
 /** A Temporal worker says only whether it is up, and what it counts. */
-const NOTHING: Served = { api: { routes: [] }, bridge: { routes: [] } };
+const NOTHING: Served = { api: { routes: [] }, bridge: [] };
 
 async function httpPart(
   ctx: Context,

@@ -1,7 +1,7 @@
-import type { Context } from "../infra/context";
-import { migrate } from "../infra/database/migrate";
-import type { Service } from "../infra/service";
-import { isStoreAway } from "../infra/store/object-store";
+import { migrate } from "../platform/postgres/migrate";
+import type { Service } from "../platform/service";
+import { isStoreAway } from "../platform/store/object-store";
+import type { Context } from "../services/context";
 
 /** Brings the schema up to date, checks the store, and starts a server's parts. */
 export async function startServer(ctx: Context, service: Service): Promise<void> {

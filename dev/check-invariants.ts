@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { loadConfig } from "../infra/config";
-import { closeContext, createContext } from "../infra/context";
-import { createLogger } from "../infra/logger";
+import { loadConfig } from "../platform/config/config";
+import { createLogger } from "../platform/logger";
+import { closeContext, createContext } from "../services/context";
 import { checkInvariants } from "./invariants";
 
 /** Points the configuration at the running local stack, unless the environment says where to look. */

@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import { resolve } from "node:path";
-import { loadConfig } from "../infra/config";
-import { closeContext, createContext } from "../infra/context";
-import { createLogger } from "../infra/logger";
+import { loadConfig } from "../platform/config/config";
+import { createLogger } from "../platform/logger";
+import { closeContext, createContext } from "../services/context";
 import { tellStory } from "./demo/story";
 import { checkInvariants } from "./invariants";
 import { endLeftovers } from "./stack/leftovers";

@@ -2,9 +2,9 @@ import type { Client } from "@temporalio/client";
 import type pg from "pg";
 import { compareRecord } from "../core/billing/recompute";
 import { deploymentWorkflowId } from "../core/workflow-ids";
-import type { BillingRow } from "../infra/database/billing-records";
-import { LIFETIME_DAYS } from "../infra/database/lifetime";
-import { all } from "../infra/database/pool";
+import { all } from "../platform/postgres/pool";
+import type { BillingRow } from "../services/billing/billing-records";
+import { LIFETIME_DAYS } from "../services/billing/lifetime";
 import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 

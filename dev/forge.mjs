@@ -127,8 +127,8 @@ function build() {
     rmSync(join(root, "dist/.tsbuildinfo"), { force: true });
     compile("tsconfig.json");
     for (const files of [
-      "infra/database/migrations",
-      "infra/bootstrap/bootstrap.sh",
+      "platform/postgres/migrations",
+      "services/fleet/bootstrap/bootstrap.sh",
       "bin/api-reference",
     ]) {
       cpSync(join(root, files), join(root, "dist", files), { recursive: true });
@@ -136,9 +136,9 @@ function build() {
     run(process.execPath, [join(root, "dist/dev/bundle-workflows.js")]);
   });
   const packed = packedFiles();
-  // The marker is read by the server, too: it names what it brings along (infra/bootstrap/machine.ts).
-  once("dist/infra/bootstrap/compute.revision", digestOf(packed), () =>
-    run("tar", ["-czf", "dist/infra/bootstrap/compute.tgz", ...packed]),
+  // The marker is read by the server, too: it names what it brings along (services/fleet/bootstrap/machine.ts).
+  once("dist/services/fleet/bootstrap/compute.revision", digestOf(packed), () =>
+    run("tar", ["-czf", "dist/services/fleet/bootstrap/compute.tgz", ...packed]),
   );
 }
 

@@ -2,15 +2,15 @@ import { text } from "node:stream/consumers";
 import { isDeepStrictEqual } from "node:util";
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
-import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../core/artifacts/artifacts";
+import type { Manifest } from "../core/artifacts/manifest-schema";
 import { presentBillingRecord } from "../core/billing/record";
-import type { JobType } from "../core/job-types";
-import type { Manifest } from "../core/manifest-schema";
+import type { JobType } from "../core/jobs/job-types";
 import { jobWorkflowId } from "../core/workflow-ids";
-import { recompute } from "../infra/billing/recompute";
-import type { BillingRow } from "../infra/database/billing-records";
-import { all } from "../infra/database/pool";
-import type { ObjectStore } from "../infra/store/object-store";
+import { all } from "../platform/postgres/pool";
+import type { ObjectStore } from "../platform/store/object-store";
+import type { BillingRow } from "../services/billing/billing-records";
+import { recompute } from "../services/billing/recompute";
 import { compareWorkflow } from "./compare-workflow";
 import {
   compareDeployments,

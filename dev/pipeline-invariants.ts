@@ -2,7 +2,7 @@ import type { Client } from "@temporalio/client";
 import type pg from "pg";
 import { isOver, type PipelineStatus } from "../core/pipelines/step";
 import { pipelineWorkflowId } from "../core/workflow-ids";
-import { all } from "../infra/database/pool";
+import { all } from "../platform/postgres/pool";
 import { compareWorkflow } from "./compare-workflow";
 import { inParallel } from "./in-parallel";
 

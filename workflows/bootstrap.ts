@@ -13,7 +13,7 @@ import {
   bootstrapTaskQueue,
   NOT_RETRYABLE,
   STEP_TRIES,
-} from "../core/bootstrap";
+} from "../core/fleet/bootstrap";
 
 /** Postgres may be away; what the bootstrap came to must be written all the same. */
 const notes = proxyActivities<Activities>({

@@ -4,8 +4,8 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from "@temporalio/common";
 import { ChildWorkflowFailure, executeChild, workflowInfo } from "@temporalio/workflow";
-import type { JobType } from "../core/job-types";
-import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../core/job-workflow";
+import type { JobType } from "../core/jobs/job-types";
+import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../core/jobs/workflow";
 import { jobWorkflowId } from "../core/workflow-ids";
 
 const jobTypeKey = defineSearchAttributeKey(SEARCH_ATTRIBUTES.jobType, SearchAttributeType.KEYWORD);

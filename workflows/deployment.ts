@@ -11,7 +11,7 @@ import type {
   DeploymentEnd,
   DeploymentWorkflowInput,
   PlacementJob,
-} from "../core/deployment-workflow";
+} from "../core/deployments/workflow";
 import { NUDGE_SIGNAL } from "../core/workflow-ids";
 import { runChildJob } from "./child-job";
 import { regular, reliably } from "./reliably";

@@ -1,7 +1,7 @@
 import { ApplicationFailure, CancellationScope, log, proxyActivities } from "@temporalio/workflow";
 import type { Activities } from "../activities";
-import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/job-workflow";
-import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/states";
+import { type AttemptEnd, deservesAnotherAttempt, errorCodeOf } from "../core/jobs/states";
+import type { AttemptReport, JobEnd, JobWorkflowInput } from "../core/jobs/workflow";
 import { attemptActivityId } from "../core/workflow-ids";
 import { quick, regular, reliably, untilItWorks } from "./reliably";
 

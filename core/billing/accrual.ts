@@ -1,5 +1,5 @@
 import { Decimal } from "decimal.js";
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import { type Portion, priceJob } from "./pricing";
 import type { RateCard } from "./rate-card";
 

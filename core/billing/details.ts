@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 
 /** What spec.md 2.5 has records tell of a job beside what is priced; each where it is known. */
 export interface WorkDetails {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { JOB_TYPES } from "../job-types";
-import { OUTCOMES } from "../states";
+import { JOB_TYPES } from "../jobs/job-types";
+import { OUTCOMES } from "../jobs/states";
 import { type AttemptFacts, meterAttempt } from "./metering";
 import { priceJob } from "./pricing";
 import { DEFAULT_RATE_CARD, METERED_RATE_CARD, type RateCard } from "./rate-card";

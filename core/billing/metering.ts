@@ -1,6 +1,6 @@
 import { Decimal } from "decimal.js";
-import type { JobType } from "../job-types";
-import type { Outcome } from "../states";
+import type { JobType } from "../jobs/job-types";
+import type { Outcome } from "../jobs/states";
 import { type UsageBounds, withinBounds } from "./plausible";
 import { type Countable, NO_USAGE, type ReportedUsage, type Usage } from "./usage";
 

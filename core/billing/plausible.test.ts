@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { JOB_TYPES } from "../job-types";
+import { JOB_TYPES } from "../jobs/job-types";
 import { boundsOf, type Evidence, withinBounds } from "./plausible";
 import { MAX_BILL_USD, priceJob } from "./pricing";
 import { DEFAULT_RATE_CARD } from "./rate-card";

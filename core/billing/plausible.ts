@@ -1,4 +1,4 @@
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import type { ReportedUsage } from "./usage";
 
 /** Most that is billed of what one attempt reports, each in its own unit. */

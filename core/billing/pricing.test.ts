@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Decimal } from "decimal.js";
 import fc from "fast-check";
-import { JOB_TYPES, type JobType } from "../job-types";
+import { JOB_TYPES, type JobType } from "../jobs/job-types";
 import { type Portion, priceJob, priceStorage, roundUsd } from "./pricing";
 import {
   DEFAULT_RATE_CARD,
@@ -130,7 +130,7 @@ test("halves of a millionth go up, and what is less goes down", () => {
 });
 
 test("the migration that adds rate cards writes those of the code", () => {
-  const file = join(__dirname, "../../infra/database/migrations/0013_billing.sql");
+  const file = join(__dirname, "../../platform/postgres/migrations/0013_billing.sql");
   const sql = readFileSync(file, "utf8");
   for (const { name, version, ...prices } of [DEFAULT_RATE_CARD, METERED_RATE_CARD]) {
     const written = new RegExp(`\\('${name}', ${version}, '[^']+', '([^']+)'`).exec(sql)?.[1];

@@ -1,5 +1,5 @@
 import { Decimal } from "decimal.js";
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import { gpuHourPrice, type MeteredCard, type RateCard, type WorkCard } from "./rate-card";
 import type { Usage } from "./usage";
 

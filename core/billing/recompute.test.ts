@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { JOB_TYPES } from "../job-types";
+import { JOB_TYPES } from "../jobs/job-types";
 import { meterAttempt } from "./metering";
 import { boundsOf } from "./plausible";
 import { priceJob } from "./pricing";

@@ -1,4 +1,4 @@
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import { withDays } from "./accrual";
 import type { WorkDetails } from "./details";
 import type { MeteredAttempt } from "./metering";

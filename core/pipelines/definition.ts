@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { checkDatasetUri } from "../dataset-uri";
+import { checkDatasetUri } from "../artifacts/dataset-uri";
 import { InvalidRequest } from "../errors";
-import { JOB_TYPES, type JobType } from "../job-types";
+import { JOB_TYPES, type JobType } from "../jobs/job-types";
+import { type PayloadDefaults, parseSubmission, type Submission } from "../jobs/payloads";
 import { label, labels } from "../label";
-import { type PayloadDefaults, parseSubmission, type Submission } from "../payloads";
 import { checkCondition } from "./gate";
 import { inOrder, requireStep } from "./graph";
 import { mismatchOf, referencesIn, replaceReferences } from "./references";

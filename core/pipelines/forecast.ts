@@ -1,4 +1,4 @@
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import type { StepStatus } from "./step";
 
 interface Known {

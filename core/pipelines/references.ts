@@ -1,5 +1,5 @@
 import { InvalidRequest } from "../errors";
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import type { PipelineStep } from "./step";
 
 /** A value of a step's payload or params that an earlier step will have made. */

@@ -1,7 +1,7 @@
+import type { OwnStore } from "../artifacts/dataset-uri";
+import { referencesOf } from "../artifacts/references";
 import { canonicalJson } from "../canonical-json";
-import type { OwnStore } from "../dataset-uri";
-import type { JobType } from "../job-types";
-import { referencesOf } from "../references";
+import type { JobType } from "../jobs/job-types";
 
 /** The files of an artifact, as its manifest has them. */
 interface Files {

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { JOB_TYPES, type JobType } from "../job-types";
-import type { Submission } from "../payloads";
-import { OPTION_FIELDS } from "../payloads";
+import { JOB_TYPES, type JobType } from "../jobs/job-types";
+import type { Submission } from "../jobs/payloads";
+import { OPTION_FIELDS } from "../jobs/payloads";
 
 /** Most steps of one pipeline: its workflow's history stays far below Temporal's limits. */
 export const MAX_STEPS = 500;

@@ -1,5 +1,5 @@
 import { InvalidRequest } from "../errors";
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import type { Choice } from "./step";
 
 /** spec.md 1.7: each step is one job. */

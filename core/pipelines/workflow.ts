@@ -1,4 +1,4 @@
-import type { JobType } from "../job-types";
+import type { JobType } from "../jobs/job-types";
 import type { PipelineStep, StepStatus } from "./step";
 
 /** The names by which its workflow is known to whoever starts it, wakes it, or decides in it. */

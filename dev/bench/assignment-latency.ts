@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { ApiClient } from "../api-client";
 import { SimulatedFleet } from "../simulator/fleet";
 import type { Stack } from "../stack/stack";

@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loadConfig } from "../../infra/config";
-import { type Context, closeContext, createContext } from "../../infra/context";
-import { createLogger } from "../../infra/logger";
+import { loadConfig } from "../../platform/config/config";
+import { createLogger } from "../../platform/logger";
+import { type Context, closeContext, createContext } from "../../services/context";
 import { saySilently } from "../stack/say";
 import { Stack } from "../stack/stack";
 import { measureAssignmentLatency } from "./assignment-latency";

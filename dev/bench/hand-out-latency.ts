@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { ApiClient } from "../api-client";
 import type { Stack } from "../stack/stack";
 import { waitFor } from "../stack/wait";

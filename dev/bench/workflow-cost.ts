@@ -9,15 +9,15 @@ import {
 import { createActivities } from "../../activities";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { SUBMITTED_JOB_WORKFLOW } from "../../core/job-workflow";
-import { shapeOf } from "../../core/requirements";
+import { shapeOf } from "../../core/jobs/requirements";
+import { SUBMITTED_JOB_WORKFLOW } from "../../core/jobs/workflow";
 import { jobWorkflowId } from "../../core/workflow-ids";
-import type { Context } from "../../infra/context";
-import { reserveArtifact } from "../../infra/database/artifacts";
-import { endAttempt } from "../../infra/database/attempts";
-import { insertJob } from "../../infra/database/jobs";
-import { execute } from "../../infra/database/pool";
-import { newId } from "../../infra/ids";
+import { newId } from "../../platform/ids";
+import { execute } from "../../platform/postgres/pool";
+import { reserveArtifact } from "../../services/artifacts/artifacts";
+import type { Context } from "../../services/context";
+import { endAttempt } from "../../services/jobs/attempts";
+import { insertJob } from "../../services/jobs/jobs";
 import { LOCAL_USER } from "../stack/secrets";
 
 const TASK_QUEUE = "bench";

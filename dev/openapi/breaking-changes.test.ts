@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { OpenApiDocument } from "../../infra/http/openapi";
+import type { OpenApiDocument } from "../../platform/http/openapi";
 import { checkoutRoot } from "../stack/paths";
 import { findBreakingChanges } from "./breaking-changes";
 

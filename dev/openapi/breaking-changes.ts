@@ -1,4 +1,4 @@
-import type { OpenApiDocument, Operation } from "../../infra/http/openapi";
+import type { OpenApiDocument, Operation } from "../../platform/http/openapi";
 
 type Json = Record<string, unknown>;
 

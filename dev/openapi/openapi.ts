@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { documentOfServer } from "../../bin/routes";
-import { ARTIFACT_TYPES } from "../../core/artifacts";
-import { manifestJsonSchema, manifestSchemaName } from "../../core/manifest-json-schema";
-import { loadConfig } from "../../infra/config";
-import { closeContext, createContext } from "../../infra/context";
-import type { OpenApiDocument } from "../../infra/http/openapi";
-import { createLogger } from "../../infra/logger";
+import { ARTIFACT_TYPES } from "../../core/artifacts/artifacts";
+import { manifestJsonSchema, manifestSchemaName } from "../../core/artifacts/manifest-json-schema";
+import { loadConfig } from "../../platform/config/config";
+import type { OpenApiDocument } from "../../platform/http/openapi";
+import { createLogger } from "../../platform/logger";
+import { closeContext, createContext } from "../../services/context";
 import { checkoutRoot } from "../stack/paths";
 import { findBreakingChanges } from "./breaking-changes";
 import { typescriptTypes } from "./typescript-types";

@@ -1,4 +1,4 @@
-import type { OpenApiDocument } from "../../infra/http/openapi";
+import type { OpenApiDocument } from "../../platform/http/openapi";
 import { typescriptTypes } from "./typescript-types";
 
 const TEXT = { type: "string" };

@@ -1,4 +1,4 @@
-import { loadConfig } from "../../infra/config";
+import { loadConfig } from "../../platform/config/config";
 import { serverDefaults } from "./environments";
 
 test("the embedded stack may set up its own machine over SSH", () => {

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { mintKey } from "../../infra/api-keys";
-import { createKey } from "../../infra/database/keys";
-import { ensureUser } from "../../infra/database/users";
+import { mintKey } from "../../services/accounts/api-keys";
+import { createKey } from "../../services/accounts/keys";
+import { ensureUser } from "../../services/accounts/users";
 
 /** Made at a stack's first start and kept, so that a key outlives a restart. */
 export interface Secrets {

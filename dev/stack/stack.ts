@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { migrate } from "../../infra/database/migrate";
+import { migrate } from "../../platform/postgres/migrate";
 import { forAgents, serverDefaults } from "./environments";
 import { claimHome, forgetProcesses, recordProcesses } from "./leftovers";
 import { checkoutRoot } from "./paths";

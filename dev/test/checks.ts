@@ -58,8 +58,8 @@ export async function lint(): Promise<Tally[]> {
   }
   const scripts = await runChecks("shell scripts", "shellcheck", [
     [".ci/run"],
-    ["infra/bootstrap/bootstrap.sh"],
-    ["infra/compose/make-secrets.sh"],
+    ["services/fleet/bootstrap/bootstrap.sh"],
+    ["platform/compose/make-secrets.sh"],
     ["test/support/systemctl.sh"],
   ]);
   return [checks, scripts];

@@ -3,10 +3,10 @@ import { createServer } from "node:http";
 import { json } from "node:stream/consumers";
 import { createServer as createForgeServer } from "../../bin/server";
 import { startServer } from "../../bin/start-server";
-import { loadConfig } from "../../infra/config";
-import { createContext } from "../../infra/context";
-import { createLogger } from "../../infra/logger";
-import type { Service } from "../../infra/service";
+import { loadConfig } from "../../platform/config/config";
+import { createLogger } from "../../platform/logger";
+import type { Service } from "../../platform/service";
+import { createContext } from "../../services/context";
 
 /** What test/support/server-host.ts asks for. */
 export interface HostRequest {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
-import { migrate } from "../../infra/database/migrate";
+import { migrate } from "../../platform/postgres/migrate";
 import { recordProcesses } from "../stack/leftovers";
 import { checkoutRoot } from "../stack/paths";
 import { postgresUrl, startPostgres } from "../stack/postgres";

@@ -45,7 +45,7 @@ export const SLOW = [
   "test/browser/deployments",
   "core/manifest",
   "core/matching",
-  "infra/tables/hostile-files",
+  "platform/tables/hostile-files",
 ];
 
 /** With two API processes and two Temporal workers for every file. */

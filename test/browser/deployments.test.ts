@@ -1,6 +1,6 @@
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { FORMS, inBrowser, lookAtAll, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { type Deployment, deploy, read, servingWorker } from "../support/deployments";

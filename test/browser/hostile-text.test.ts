@@ -1,4 +1,4 @@
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";

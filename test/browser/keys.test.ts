@@ -1,6 +1,6 @@
 import type { Locator } from "playwright-core";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { inBrowser, openSignedIn, visit } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { answerByKeys, focused, tabTo } from "../support/keyboard";

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { accessibilityProblems, FORMS, inBrowser, lookAtAll } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";

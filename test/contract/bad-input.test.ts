@@ -1,6 +1,6 @@
 import { connect } from "node:net";
-import { maybeOne } from "../../infra/database/pool";
-import type { OpenApiDocument } from "../../infra/http/openapi";
+import type { OpenApiDocument } from "../../platform/http/openapi";
+import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { type Raw, WAYS } from "./bad-requests";
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import ssh2 from "ssh2";
-import type { OpenApiDocument } from "../../infra/http/openapi";
+import type { OpenApiDocument } from "../../platform/http/openapi";
 import { deploy } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

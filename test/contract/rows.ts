@@ -1,5 +1,5 @@
+import type { Scope } from "../../core/accounts/principal";
 import { METERED_RATE_CARD } from "../../core/billing/rate-card";
-import type { Scope } from "../../infra/api-keys";
 import { AUDIT } from "../support/jobs";
 
 /** Ids that exist, for the paths. */

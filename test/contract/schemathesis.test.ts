@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkoutRoot } from "../../dev/stack/paths";
-import type { OpenApiDocument } from "../../infra/http/openapi";
+import type { OpenApiDocument } from "../../platform/http/openapi";
 import { type Forge, startForge } from "../support/forge";
 import { finishEverything, runSchemathesis, SCHEMATHESIS_ENV } from "../support/schemathesis";
 

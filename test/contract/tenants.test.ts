@@ -1,5 +1,5 @@
 import { ApiClient } from "../../dev/api-client";
-import type { OpenApiDocument, Operation } from "../../infra/http/openapi";
+import type { OpenApiDocument, Operation } from "../../platform/http/openapi";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { startPipeline } from "../support/pipelines";

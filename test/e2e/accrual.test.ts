@@ -3,30 +3,30 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import pg from "pg";
-import { billJob, requireBillable } from "../../activities/billing";
-import { createDeploymentActivities } from "../../activities/deployments";
+import { billJob, requireBillable } from "../../activities/billing/billing";
+import { createDeploymentActivities } from "../../activities/deployments/deployments";
 import { compareSightings } from "../../agent-bridge/sightings";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { requirementsOf, shapeOf } from "../../core/requirements";
+import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
 import { IMPOSSIBLE_DEPLOYMENTS, recomputeAccruals } from "../../dev/deployment-invariants";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { reserveArtifact } from "../../infra/database/artifacts";
-import { endAttempt } from "../../infra/database/attempts";
+import { newId } from "../../platform/ids";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { reserveArtifact } from "../../services/artifacts/artifacts";
+import { LIFETIME_DAYS } from "../../services/billing/lifetime";
+import { endOverdueStops, losePlacements } from "../../services/deployments/placements";
+import { stopDeployment } from "../../services/deployments/stop-deployment";
+import { markDead, recordHeartbeats } from "../../services/fleet/heartbeats";
+import { decommissionWorker, lockWorker, upsertWorker } from "../../services/fleet/workers";
+import { endAttempt } from "../../services/jobs/attempts";
 import {
   completeDeployJob,
   completePlacementJob,
   findCompletionFacts,
-} from "../../infra/database/completion";
-import { markDead, recordHeartbeats } from "../../infra/database/heartbeats";
-import { insertJob } from "../../infra/database/jobs";
-import { LIFETIME_DAYS } from "../../infra/database/lifetime";
-import { endOverdueStops, losePlacements } from "../../infra/database/placements";
-import { all, execute, maybeOne } from "../../infra/database/pool";
-import { transaction } from "../../infra/database/transaction";
-import { decommissionWorker, lockWorker, upsertWorker } from "../../infra/database/workers";
-import { stopDeployment } from "../../infra/fleet/stop-deployment";
-import { newId } from "../../infra/ids";
+} from "../../services/jobs/completion";
+import { insertJob } from "../../services/jobs/jobs";
 import { type Database, openDatabase } from "../support/database";
 
 /**
@@ -317,7 +317,7 @@ test("models that were deployed before live on where their worker does, and are 
   url.pathname = `/${name}`;
   const client = new pg.Client({ connectionString: url.toString() });
   await client.connect();
-  const folder = join(checkoutRoot(), "infra", "database", "migrations");
+  const folder = join(checkoutRoot(), "platform", "postgres", "migrations");
   const files = readdirSync(folder).sort();
   const own = files.find((file) => file.endsWith("_deployments.sql")) ?? "";
   const apply = async (file: string): Promise<unknown> =>

@@ -1,12 +1,12 @@
 import fc from "fast-check";
-import { buryExpired } from "../../infra/database/artifact-deletion";
-import { isOlder } from "../../infra/database/clock";
-import { listAbandoned } from "../../infra/database/dataset-uploads";
-import { forgetOldKeys } from "../../infra/database/idempotency";
-import { deleteOldMetrics } from "../../infra/database/job-metrics";
-import { all, type Queryable } from "../../infra/database/pool";
-import { deleteOldChangeEvents } from "../../infra/database/tenant-events";
-import { transaction } from "../../infra/database/transaction";
+import { isOlder } from "../../platform/postgres/clock";
+import { all, type Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { forgetOldKeys } from "../../services/accounts/idempotency-keys";
+import { deleteOldChangeEvents } from "../../services/accounts/tenant-events";
+import { buryExpired } from "../../services/artifacts/artifact-deletion";
+import { listAbandoned } from "../../services/artifacts/dataset-uploads";
+import { deleteOldMetrics } from "../../services/jobs/job-metrics";
 import { type Database, openDatabase } from "../support/database";
 
 /** What is removed for its age, by clocks that were set; in seconds. */

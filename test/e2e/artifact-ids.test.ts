@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { MINTED_ID } from "../../core/artifacts";
+import { MINTED_ID } from "../../core/artifacts/artifacts";
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../infra/database/pool";
+import { maybeOne } from "../../platform/postgres/pool";
 import { type Artifact, artifactOf, download, type Lineage, sha256 } from "../support/artifacts";
 import { type Deployment, read, serving, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";

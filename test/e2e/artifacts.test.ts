@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import {
   type Artifact,
   artifactOf,

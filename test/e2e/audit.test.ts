@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { checkoutRoot } from "../../dev/stack/paths";
-import { findAuditEnd, listBrokenEntries } from "../../infra/database/audit";
-import { migrate } from "../../infra/database/migrate";
-import { execute } from "../../infra/database/pool";
-import { transaction } from "../../infra/database/transaction";
+import { migrate } from "../../platform/postgres/migrate";
+import { execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { findAuditEnd, listBrokenEntries } from "../../services/accounts/audit";
 import { type Forge, startForge } from "../support/forge";
 import { verifyAudit } from "../support/forge-server";
 import { untilEnded } from "../support/jobs";
@@ -141,7 +141,7 @@ test("entries of a release without hashes are chained when the database is broug
   const old = new pg.Client({ connectionString: url.href });
   try {
     await old.connect();
-    const folder = join(checkoutRoot(), "infra/database/migrations");
+    const folder = join(checkoutRoot(), "platform/postgres/migrations");
     const files = readdirSync(folder).filter((file) => file < "0015");
     await old.query(
       "create table migrations (name text primary key, digest text not null, applied_at timestamptz not null default now())",

@@ -1,6 +1,6 @@
-import { closeMonths } from "../../infra/billing/close-months";
-import { all, execute, maybeOne } from "../../infra/database/pool";
-import { StandingMetrics } from "../../infra/metrics/standing-metrics";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { closeMonths } from "../../services/billing/close-months";
+import { StandingMetrics } from "../../services/metrics/standing-metrics";
 import { billed, readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";

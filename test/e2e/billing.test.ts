@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ApiClient } from "../../dev/api-client";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import {
   type BillingRecord,
   billed,

@@ -10,7 +10,10 @@ let repository: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "forge-pinning-"));
   repository = join(folder, "origin");
-  copyFileSync(join(checkoutRoot(), "infra/bootstrap/bootstrap.sh"), join(folder, "bootstrap.sh"));
+  copyFileSync(
+    join(checkoutRoot(), "services/fleet/bootstrap/bootstrap.sh"),
+    join(folder, "bootstrap.sh"),
+  );
   writeFileSync(join(folder, "environment"), "");
   for (const project of ["agent", "compute"]) {
     write(

@@ -1,9 +1,9 @@
 import { uptime } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Unavailable } from "../../core/errors";
-import { ClockWatch } from "../../infra/clock-watch";
-import { all, execute } from "../../infra/database/pool";
-import { transaction } from "../../infra/database/transaction";
+import { all, execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { ClockWatch } from "../../services/clock/clock-watch";
 import { type Database, openDatabase } from "../support/database";
 
 let forge: Database;

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import pg from "pg";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { ensureStackKeys } from "../../dev/stack/secrets";
-import { grantServerRights } from "../../infra/database/server-rights";
+import { grantServerRights } from "../../platform/postgres/server-rights";
 import { runJob, startServersOnly } from "../support/server-process";
 import type { TestStack } from "../support/test-stack";
 
@@ -31,7 +31,7 @@ async function forgeServer(role: string, ...args: string[]): Promise<string> {
 async function createRoles(): Promise<void> {
   const admin = new pg.Client({ connectionString: place.stack.databaseUrl });
   await admin.connect();
-  const script = readFileSync(join(checkoutRoot(), "infra/compose/10-roles.sql"), "utf8")
+  const script = readFileSync(join(checkoutRoot(), "platform/compose/10-roles.sql"), "utf8")
     .replaceAll(/^--.*$/gm, "")
     .replaceAll(/\bdatabase forge\b/g, "database forge_compose");
   const { password } = new URL(place.stack.databaseUrl);

@@ -9,7 +9,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

@@ -1,7 +1,7 @@
-import { emptyCounts } from "../../core/latency";
+import { emptyCounts } from "../../core/deployments/latency";
 import { waitFor } from "../../dev/stack/wait";
-import { addRequests, deleteOldRequests } from "../../infra/database/deployment-requests";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
+import { addRequests, deleteOldRequests } from "../../services/deployments/deployment-requests";
 import { type Deployment, deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import type { ModelServer } from "../support/model-server";

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import {
   type Deployment,
   deploy,

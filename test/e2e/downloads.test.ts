@@ -1,5 +1,5 @@
 import { ApiClient } from "../../dev/api-client";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { createTenant } from "../support/tenants";
 

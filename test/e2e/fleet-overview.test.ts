@@ -1,6 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute, maybeOne } from "../../infra/database/pool";
-import { deleteOldSamples, writeSamples } from "../../infra/database/worker-samples";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { deleteOldSamples, writeSamples } from "../../services/fleet/worker-samples";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";

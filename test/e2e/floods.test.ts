@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { mintKey } from "../../infra/api-keys";
+import { mintKey } from "../../services/accounts/api-keys";
 import { type Forge, startForge } from "../support/forge";
 
 /** More requests than any honest client sends: no more of them are begun, held or answered than may be. */

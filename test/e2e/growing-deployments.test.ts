@@ -1,11 +1,11 @@
 import pg from "pg";
-import { DeploymentStarter } from "../../agent-bridge/deployment-starter";
 import { waitFor } from "../../dev/stack/wait";
-import type { Context } from "../../infra/context";
-import { askToGrow } from "../../infra/database/growing-deployments";
-import { createKey } from "../../infra/database/keys";
-import { all, execute, maybeOne } from "../../infra/database/pool";
-import { ensureUser } from "../../infra/database/users";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { createKey } from "../../services/accounts/keys";
+import { ensureUser } from "../../services/accounts/users";
+import type { Context } from "../../services/context";
+import { DeploymentStarter } from "../../services/deployments/deployment-starter";
+import { askToGrow } from "../../services/deployments/growing-deployments";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 

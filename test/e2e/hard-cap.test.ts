@@ -1,6 +1,6 @@
-import { billJob, requireBillable } from "../../activities/billing";
+import { billJob, requireBillable } from "../../activities/billing/billing";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import {
   doJobs,
   readBudget,

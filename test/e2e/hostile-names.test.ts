@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
 import fc from "fast-check";
-import { isPlainPath } from "../../core/plain-path";
+import { isPlainPath } from "../../core/artifacts/plain-path";
 import { waitFor } from "../../dev/stack/wait";
 import { artifactOf, download } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";

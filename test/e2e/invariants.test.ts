@@ -1,9 +1,9 @@
 import { buffer } from "node:stream/consumers";
-import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts";
+import { artifactPrefix, billingRecordKey, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { IMPOSSIBLE_DEPLOYMENTS } from "../../dev/deployment-invariants";
 import { checkInvariants } from "../../dev/invariants";
-import { all, execute } from "../../infra/database/pool";
-import { transaction } from "../../infra/database/transaction";
+import { all, execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 

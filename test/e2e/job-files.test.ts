@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { logOf } from "../support/agent-jobs";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

@@ -1,6 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
-import { writeMetrics } from "../../infra/database/job-metrics";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
+import { writeMetrics } from "../../services/jobs/job-metrics";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { createTenant } from "../support/tenants";

@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { type SeededJob, seedJobs } from "../support/seeded-jobs";

@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute, maybeOne } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { EventStream } from "../support/event-stream";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

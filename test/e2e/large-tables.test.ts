@@ -1,18 +1,18 @@
 import { WorkflowNotFoundError } from "@temporalio/client";
 import pg from "pg";
-import { Reconciler } from "../../agent-bridge/reconciler";
-import { Retention } from "../../agent-bridge/retention";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import type { Context } from "../../infra/context";
-import { deleteOldRequests } from "../../infra/database/deployment-requests";
-import { createKey } from "../../infra/database/keys";
-import { all, execute, maybeOne, type Queryable } from "../../infra/database/pool";
-import { recordStep } from "../../infra/database/record-step";
-import { strikeWorker } from "../../infra/database/strikes";
-import { transaction } from "../../infra/database/transaction";
-import { ensureUser } from "../../infra/database/users";
-import { deleteOldSamples } from "../../infra/database/worker-samples";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { createKey } from "../../services/accounts/keys";
+import { ensureUser } from "../../services/accounts/users";
+import { recordStep } from "../../services/clock/record-step";
+import type { Context } from "../../services/context";
+import { deleteOldRequests } from "../../services/deployments/deployment-requests";
+import { strikeWorker } from "../../services/fleet/strikes";
+import { deleteOldSamples } from "../../services/fleet/worker-samples";
+import { Retention } from "../../services/retention";
+import { Reconciler } from "../../services/temporal/reconciler";
 import { type Database, openDatabase } from "../support/database";
 
 /** What must not grow with the tables: rows by SQL in a real Postgres, without a server. */

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import type { ApiClient, Job } from "../../dev/api-client";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";

@@ -6,14 +6,14 @@ import {
   matchQueue,
   mayRun,
   type QueuedJob,
-} from "../../core/matching";
-import { shapeOf } from "../../core/requirements";
+} from "../../core/fleet/matching";
+import { shapeOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
-import { createKey } from "../../infra/database/keys";
-import { type MatchedPair, matchOnce } from "../../infra/database/matching";
-import { all, createPool, execute, maybeOne } from "../../infra/database/pool";
-import { markProvisioning } from "../../infra/database/provisioning";
-import { ensureUser } from "../../infra/database/users";
+import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
+import { createKey } from "../../services/accounts/keys";
+import { ensureUser } from "../../services/accounts/users";
+import { type MatchedPair, matchOnce } from "../../services/fleet/matching";
+import { markProvisioning } from "../../services/fleet/provisioning";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 import { slowTest } from "../support/slow";

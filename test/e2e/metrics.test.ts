@@ -4,7 +4,7 @@ import { jobWorkflowId } from "../../core/workflow-ids";
 import { ApiClient } from "../../dev/api-client";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { deploy, servingWorker, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, isOffered, untilEnded, untilStatus } from "../support/jobs";
 import { rawPoll } from "../support/raw-poll";

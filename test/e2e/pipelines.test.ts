@@ -1,7 +1,7 @@
 import { createActivities } from "../../activities";
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { artifactOf, faultsOfManifest } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import {

@@ -15,7 +15,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { DuckDBInstance } from "@duckdb/node-api";
 import type { Answer } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import type { TableFormat } from "../../infra/tables/table-format";
+import type { TableFormat } from "../../platform/tables/table-format";
 import { CONTENT_TYPES } from "../support/content-types";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

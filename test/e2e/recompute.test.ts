@@ -1,5 +1,5 @@
 import pg from "pg";
-import { recompute } from "../../infra/billing/recompute";
+import { recompute } from "../../services/billing/recompute";
 import { type Forge, startForge } from "../support/forge";
 import { recomputeBills } from "../support/forge-server";
 import { seedBills } from "../support/seeded-bills";

@@ -1,13 +1,13 @@
 import { uptime } from "node:os";
-import { Retention } from "../../agent-bridge/retention";
-import { Sweeper } from "../../agent-bridge/sweeper";
 import { waitFor } from "../../dev/stack/wait";
-import { ClockWatch } from "../../infra/clock-watch";
-import type { Context } from "../../infra/context";
-import { reserveDataset } from "../../infra/database/dataset-uploads";
-import { claimKey } from "../../infra/database/idempotency";
-import { all, execute } from "../../infra/database/pool";
-import { ensureUser } from "../../infra/database/users";
+import { all, execute } from "../../platform/postgres/pool";
+import { claimKey } from "../../services/accounts/idempotency-keys";
+import { ensureUser } from "../../services/accounts/users";
+import { reserveDataset } from "../../services/artifacts/dataset-uploads";
+import { Sweeper } from "../../services/artifacts/sweeper";
+import { ClockWatch } from "../../services/clock/clock-watch";
+import type { Context } from "../../services/context";
+import { Retention } from "../../services/retention";
 import { type Database, openDatabase } from "../support/database";
 
 /** One turn of what deletes by age, while it can't tell the time, and while a part of it fails. */

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
-import { migrate } from "../../infra/database/migrate";
-import { all } from "../../infra/database/pool";
+import { migrate } from "../../platform/postgres/migrate";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 
 let forge: Forge;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { MIN_CLIENT_RELEASE } from "../../infra/release";
+import { MIN_CLIENT_RELEASE } from "../../platform/release";
 import { bytesOf, type Exchange } from "../support/exchanges";
 import { filledIn } from "../support/expectations";
 import { type Forge, startForge } from "../support/forge";

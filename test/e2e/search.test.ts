@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import type { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute } from "../../infra/database/pool";
+import { all, execute } from "../../platform/postgres/pool";
 import { deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

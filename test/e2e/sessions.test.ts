@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute, maybeOne } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { createTenant } from "../support/tenants";

@@ -1,7 +1,7 @@
-import { closeMonths } from "../../infra/billing/close-months";
-import { listUnwrittenStorage } from "../../infra/database/billing-months";
-import { all, execute } from "../../infra/database/pool";
-import { passOverStorageMonths } from "../../infra/database/storage-months";
+import { all, execute } from "../../platform/postgres/pool";
+import { listUnwrittenStorage } from "../../services/billing/billing-months";
+import { closeMonths } from "../../services/billing/close-months";
+import { passOverStorageMonths } from "../../services/billing/storage-months";
 import { blocksRead } from "../support/blocks-read";
 import { type Database, openDatabase } from "../support/database";
 

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { buffer, text } from "node:stream/consumers";
 import { canHaveS3Server, S3Server } from "../../dev/stack/s3-server";
 import { saySilently } from "../../dev/stack/say";
-import { LocalStore } from "../../infra/store/local-store";
-import { isStoreAway, type ObjectStore } from "../../infra/store/object-store";
-import { S3Store } from "../../infra/store/s3-store";
+import { LocalStore } from "../../platform/store/local-store";
+import { isStoreAway, type ObjectStore } from "../../platform/store/object-store";
+import { S3Store } from "../../platform/store/s3-store";
 
 /** What every store must do; S3's is asked over the network, of a real server. */
 const home = mkdtempSync(join(tmpdir(), "forge-stores-"));

@@ -1,5 +1,5 @@
 import { ApiClient } from "../../dev/api-client";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";

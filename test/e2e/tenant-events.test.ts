@@ -1,7 +1,7 @@
 import pg from "pg";
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { EventStream } from "../support/event-stream";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

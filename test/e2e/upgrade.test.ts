@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Connection } from "@temporalio/client";
 import { msToTs } from "@temporalio/common/lib/time";
-import { SEARCH_ATTRIBUTES } from "../../core/job-workflow";
+import { SEARCH_ATTRIBUTES } from "../../core/jobs/workflow";
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { waitFor } from "../../dev/stack/wait";

@@ -1,6 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
-import { closeMonths } from "../../infra/billing/close-months";
-import { execute, maybeOne } from "../../infra/database/pool";
+import { execute, maybeOne } from "../../platform/postgres/pool";
+import { closeMonths } from "../../services/billing/close-months";
 import { readSummary } from "../support/billing";
 import { addLine, lineState, untilExported } from "../support/billing-lines";
 import { type Forge, startForge } from "../support/forge";

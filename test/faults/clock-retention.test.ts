@@ -1,6 +1,6 @@
 import { waitFor } from "../../dev/stack/wait";
-import { reserveDataset } from "../../infra/database/dataset-uploads";
-import { execute, maybeOne } from "../../infra/database/pool";
+import { execute, maybeOne } from "../../platform/postgres/pool";
+import { reserveDataset } from "../../services/artifacts/dataset-uploads";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { holding, untilSomebodyWaits } from "../support/locks";

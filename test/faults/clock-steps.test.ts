@@ -1,8 +1,8 @@
 import { waitFor } from "../../dev/stack/wait";
-import { closeMonths } from "../../infra/billing/close-months";
-import { all, execute, maybeOne } from "../../infra/database/pool";
-import { recordStep } from "../../infra/database/record-step";
-import { transaction } from "../../infra/database/transaction";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { closeMonths } from "../../services/billing/close-months";
+import { recordStep } from "../../services/clock/record-step";
 import { readRecord, readSummary, recomputeCheck } from "../support/billing";
 import { readBudget, setCap } from "../support/budgets";
 import { type Deployment, deploy, stop, until } from "../support/deployments";

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../infra/database/pool";
+import { maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 

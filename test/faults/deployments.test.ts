@@ -1,12 +1,12 @@
 import { text } from "node:stream/consumers";
 import { type Context as ActivityContext, asyncLocalStorage } from "@temporalio/activity";
-import { fileRecord } from "../../activities/billing";
-import { createFinalActivities } from "../../activities/finish";
-import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts";
+import { fileRecord } from "../../activities/billing/billing";
+import { createFinalActivities } from "../../activities/jobs/finish";
+import { artifactPrefix, MANIFEST_FILE } from "../../core/artifacts/artifacts";
 import { waitFor } from "../../dev/stack/wait";
-import { findBillingRecord } from "../../infra/database/billing-records";
-import { all } from "../../infra/database/pool";
-import type { ObjectStore } from "../../infra/store/object-store";
+import { all } from "../../platform/postgres/pool";
+import type { ObjectStore } from "../../platform/store/object-store";
+import { findBillingRecord } from "../../services/billing/billing-records";
 import { deploy, read, serving, servingWorker, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

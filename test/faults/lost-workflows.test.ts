@@ -1,8 +1,8 @@
-import { DEPLOYMENT_WORKFLOW } from "../../core/deployment-workflow";
+import { DEPLOYMENT_WORKFLOW } from "../../core/deployments/workflow";
 import { PIPELINE_WORKFLOW } from "../../core/pipelines/workflow";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
-import { transaction } from "../../infra/database/transaction";
+import { execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
 import { type Forge, startForge } from "../support/forge";
 
 /** Temporal came back without its workflows: whatever kind they are of, they run again within 60 s (I6). */

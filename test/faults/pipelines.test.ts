@@ -1,9 +1,9 @@
 import { jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { askWorkflow, closeRun, lockPipeline, openRun } from "../../infra/database/pipelines";
-import { all, execute } from "../../infra/database/pool";
-import { judgeAgain, replaceGate } from "../../infra/database/step-changes";
-import { transaction } from "../../infra/database/transaction";
+import { all, execute } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { askWorkflow, closeRun, lockPipeline, openRun } from "../../services/pipelines/pipelines";
+import { judgeAgain, replaceGate } from "../../services/pipelines/step-changes";
 import { stopAll } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";

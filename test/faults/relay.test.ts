@@ -1,4 +1,4 @@
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import type { TestWorker } from "../support/test-worker";

@@ -1,9 +1,9 @@
-import { createStepActivities } from "../../activities/pipeline-steps";
-import { createPipelineActivities } from "../../activities/pipelines";
+import { createStepActivities } from "../../activities/pipelines/pipeline-steps";
+import { createPipelineActivities } from "../../activities/pipelines/pipelines";
 import { deploymentWorkflowId, jobWorkflowId, pipelineWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { closeRun } from "../../infra/database/pipelines";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
+import { closeRun } from "../../services/pipelines/pipelines";
 import { backUp } from "../support/backup";
 import { deploy, servingWorker } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";

@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { holding, untilSomebodyWaits } from "../support/locks";
@@ -19,7 +19,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-/** The number of infra/database/matching.ts. */
+/** The number of services/fleet/matching.ts. */
 const HOLD_MATCHER = "select pg_advisory_xact_lock(7263002)";
 
 const countMatchersWaiting = async (): Promise<number> => {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, renameSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all, maybeOne } from "../../infra/database/pool";
+import { all, maybeOne } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
 import { holding, untilSomebodyWaits, WAITS } from "../support/locks";

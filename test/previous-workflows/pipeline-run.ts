@@ -4,7 +4,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
 } from "@temporalio/common";
 import { ChildWorkflowFailure, condition, log, startChild } from "@temporalio/workflow";
-import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../../core/job-workflow";
+import { JOB_WORKFLOW, type JobWorkflowInput, SEARCH_ATTRIBUTES } from "../../core/jobs/workflow";
 import {
   type BegunStep,
   mayBegin,

@@ -18,7 +18,7 @@ const elsewhere = join(machine.directory, "data", "forge", "w");
 function upload(directory: string): void {
   mkdirSync(directory, { recursive: true });
   chmodSync(directory, 0o700);
-  const script = join(checkoutRoot(), "infra/bootstrap/bootstrap.sh");
+  const script = join(checkoutRoot(), "services/fleet/bootstrap/bootstrap.sh");
   copyFileSync(script, join(directory, "bootstrap.sh"));
   const settings = { WORKER_ID: "w", GPU_COUNT: "0", REPOSITORY_REF: "main" };
   writeFileSync(

@@ -1,6 +1,6 @@
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute, maybeOne } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { deploy, serving, stop, until } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { maybeOne } from "../../infra/database/pool";
+import { maybeOne } from "../../platform/postgres/pool";
 import { readRecord } from "../support/billing";
 import { deploy, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";

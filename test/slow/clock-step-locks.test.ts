@@ -1,7 +1,7 @@
-import { lockSteps } from "../../infra/database/clock";
-import { execute, maybeOne } from "../../infra/database/pool";
-import { recordStep } from "../../infra/database/record-step";
-import { transaction } from "../../infra/database/transaction";
+import { lockSteps } from "../../platform/postgres/clock";
+import { execute, maybeOne } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { recordStep } from "../../services/clock/record-step";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 

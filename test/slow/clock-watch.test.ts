@@ -1,9 +1,9 @@
 import { uptime } from "node:os";
 import type pg from "pg";
-import { FleetMonitor } from "../../agent-bridge/fleet-monitor";
 import { waitFor } from "../../dev/stack/wait";
-import { ClockWatch } from "../../infra/clock-watch";
-import { all, execute, maybeOne } from "../../infra/database/pool";
+import { all, execute, maybeOne } from "../../platform/postgres/pool";
+import { ClockWatch } from "../../services/clock/clock-watch";
+import { FleetMonitor } from "../../services/fleet/fleet-monitor";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { useSettableClock } from "../support/settable-clock";

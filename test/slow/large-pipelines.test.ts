@@ -1,7 +1,7 @@
 import { pipelineWorkflowId } from "../../core/workflow-ids";
 import { SimulatedFleet } from "../../dev/simulator/fleet";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { type Forge, startForge } from "../support/forge";
 import { startPipeline, untilPipeline } from "../support/pipelines";
 

@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
-import { listJobsStatement } from "../../infra/database/job-list";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
+import { listJobsStatement } from "../../services/jobs/job-list";
 import { type Forge, startForge } from "../support/forge";
 import { createTenant, type Tenant } from "../support/tenants";
 

@@ -1,5 +1,5 @@
 import { waitFor } from "../../dev/stack/wait";
-import { execute, maybeOne } from "../../infra/database/pool";
+import { execute, maybeOne } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 export interface LineState {

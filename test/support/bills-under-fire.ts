@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { SimulatedFleet } from "../../dev/simulator/fleet";
 import { waitFor } from "../../dev/stack/wait";
-import { createKey } from "../../infra/database/keys";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
+import { createKey } from "../../services/accounts/keys";
 import { stopAll } from "./deployments";
 import type { Forge } from "./forge";
 import { killInTurn, processesOf } from "./kill-in-turn";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { createPool, execute, maybeOne } from "../../infra/database/pool";
+import { createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import type { Database } from "./database";
 
 /**

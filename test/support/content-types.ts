@@ -1,4 +1,4 @@
-import type { TableFormat } from "../../infra/tables/table-format";
+import type { TableFormat } from "../../platform/tables/table-format";
 
 /** What a table of each format is uploaded as. */
 export const CONTENT_TYPES: Record<TableFormat, string> = {

@@ -1,6 +1,6 @@
-import { loadConfig } from "../../infra/config";
-import { type Context, closeContext, createContext } from "../../infra/context";
-import { createLogger } from "../../infra/logger";
+import { loadConfig } from "../../platform/config/config";
+import { createLogger } from "../../platform/logger";
+import { type Context, closeContext, createContext } from "../../services/context";
 import { startTestStack } from "./test-stack";
 
 export interface Database {

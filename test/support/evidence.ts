@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { historyToJSON } from "@temporalio/common/lib/proto-utils";
 import { checkoutRoot } from "../../dev/stack/paths";
-import type { Context } from "../../infra/context";
+import type { Context } from "../../services/context";
 
 interface Event {
   eventTime: string;

@@ -1,4 +1,4 @@
-import type { TableFormat } from "../../infra/tables/table-format";
+import type { TableFormat } from "../../platform/tables/table-format";
 import { parquetOf, varint } from "./parquet-bytes";
 
 /** A table that is made to hurt whoever reads it. */

@@ -2,7 +2,7 @@ import { connect } from "node:net";
 import { setPriority } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ApiClient } from "../../dev/api-client";
-import { mintKey } from "../../infra/api-keys";
+import { mintKey } from "../../services/accounts/api-keys";
 import { CONTENT_TYPES } from "./content-types";
 import { HOSTILE_FILES } from "./hostile-files";
 

@@ -1,7 +1,7 @@
 import { jobWorkflowId } from "../../core/workflow-ids";
 import type { ApiClient, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all, execute, type Queryable } from "../../infra/database/pool";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 /** Whether a worker may be given a job: it is parked, or asked lately. */

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 import { AUDIT, untilEnded } from "./jobs";
 import { seedJobs } from "./seeded-jobs";

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { Decimal } from "decimal.js";
 import type { ApiClient } from "../../dev/api-client";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 /** Of each, in ms. */

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 const waitsAs = (applicationName: string): string =>

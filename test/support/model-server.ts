@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { lingerOnClose } from "../../infra/http/lingering-close";
+import { lingerOnClose } from "../../platform/http/lingering-close";
 import { addressOf, close, listen } from "./local-server";
 
 export type Answering = (request: IncomingMessage, response: ServerResponse) => void;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 import { killInTurn, processesOf } from "./kill-in-turn";
 import { writeHandlers } from "./own-handlers";

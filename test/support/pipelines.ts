@@ -1,6 +1,6 @@
 import type { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 import { haveRun } from "./jobs";
 import type { HandedJob, TestWorker } from "./test-worker";

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Decimal } from "decimal.js";
 import type { ApiClient } from "../../dev/api-client";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import { expectedUsd } from "./expected-bills";
 import type { Forge } from "./forge";
 import { sumCsv } from "./large-ledger";

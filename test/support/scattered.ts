@@ -1,4 +1,4 @@
-import { execute } from "../../infra/database/pool";
+import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 /**

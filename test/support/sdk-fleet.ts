@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
-import { all } from "../../infra/database/pool";
+import { all } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 import { Crew, usualWork } from "./pipelines";
 import type { Variables } from "./sdk-contract";

@@ -1,6 +1,6 @@
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
-import type { Queryable } from "../../infra/database/pool";
-import { execute } from "../../infra/database/pool";
+import type { Queryable } from "../../platform/postgres/pool";
+import { execute } from "../../platform/postgres/pool";
 
 /** Columns of a job, with the values that a test is about. */
 export interface SeededJob {

@@ -1,4 +1,4 @@
-import { execute, maybeOne } from "../../infra/database/pool";
+import { execute, maybeOne } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 
 const CLOCK = (name: string): string => `

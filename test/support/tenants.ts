@@ -1,6 +1,6 @@
 import { ApiClient } from "../../dev/api-client";
-import { createKey } from "../../infra/database/keys";
-import { ensureUser } from "../../infra/database/users";
+import { createKey } from "../../services/accounts/keys";
+import { ensureUser } from "../../services/accounts/users";
 import type { Forge } from "./forge";
 import { TestWorker } from "./test-worker";
 

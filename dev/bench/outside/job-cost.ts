@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Client } from "@temporalio/client";
 import { jobWorkflowId } from "../../../core/workflow-ids";
-import { all, type Queryable } from "../../../infra/database/pool";
+import { all, type Queryable } from "../../../platform/postgres/pool";
 import { ApiClient } from "../../api-client";
 import { waitFor } from "../../stack/wait";
 import type { CountingPostgresProxy } from "./postgres-proxy";

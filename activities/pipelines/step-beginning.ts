@@ -1,0 +1,133 @@
+import { ForgeError } from "../../core/errors";
+import type { JobType } from "../../core/jobs/job-types";
+import type { Submission } from "../../core/jobs/payloads";
+import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
+import { newId } from "../../platform/ids";
+import type { Queryable } from "../../platform/postgres/pool";
+import { findBudget } from "../../services/billing/budgets";
+import { estimateSubmission } from "../../services/billing/estimate-job";
+import { requireBudget } from "../../services/billing/require-budget";
+import type { Context } from "../../services/context";
+import type { JobWarning } from "../../services/jobs/jobs";
+import { checkNames } from "../../services/jobs/new-job";
+import {
+  listSteps,
+  listWork,
+  type StepRow,
+  sizeOfSubmissions,
+} from "../../services/pipelines/pipeline-steps";
+import { costsOfPipelines, type PipelineRow } from "../../services/pipelines/pipelines";
+import type { Beginning } from "../../services/pipelines/step-changes";
+import { findReusableJob, readHistory } from "../../services/pipelines/step-history";
+import { notYet } from "../context";
+import { chooseStep, findReuseKey, resolveSubmission, StepFault } from "./step-submission";
+
+/** What all submissions of a pipeline's steps may take in the database, in bytes. */
+const MAX_SUBMISSIONS_BYTES = 16 * 1024 * 1024;
+
+/** @throws StepFault where the step can't be done. */
+export async function prepare(
+  ctx: Context,
+  pipeline: PipelineRow,
+  step: StepRow,
+): Promise<Beginning> {
+  const { user_id: userId, pipeline_id: pipelineId } = pipeline;
+  const needed = await listWork(ctx.pool, pipelineId, step.needs);
+  const chosen = chooseStep(step, needed);
+  const submission = resolveSubmission(ctx, step, needed, chosen);
+  if ((await sizeOfSubmissions(ctx.pool, pipelineId)) > MAX_SUBMISSIONS_BYTES) {
+    throw new StepFault("step_invalid", "its pipeline's submissions are too large together");
+  }
+  const warnings = await checkedNames(ctx, userId, submission.payload);
+  const reuseKey = await findReuseKey(ctx, userId, step, submission);
+  const earlier =
+    pipeline.reuse && !step.is_fresh && reuseKey !== null
+      ? await findReusableJob(ctx.pool, userId, reuseKey)
+      : undefined;
+  const begun = { submission, warnings, reuseKey, chosen };
+  if (earlier !== undefined) {
+    return { ...begun, jobId: earlier, reused: true, expectedCostUsd: null };
+  }
+  // Where the tenant's queue is full, it is tried again until there is room; of a pipeline that was
+  // cancelled meanwhile no job will be written.
+  if (pipeline.cancel_requested_at === null) {
+    await ctx.queueQuota.refresh(userId);
+    const { resources, payload } = submission;
+    const needs = requirementsOf(step.job_type, resources, ctx.config.jobs.policy, payload);
+    admit(ctx, userId, shapeOf(userId, needs));
+  }
+  const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
+  return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };
+}
+
+/** @throws where the tenant's queue is full. */
+function admit(ctx: Context, userId: string, shape: string): void {
+  try {
+    ctx.queueQuota.admit(userId, shape);
+  } catch (error) {
+    throw error instanceof ForgeError ? notYet(error.message) : error;
+  }
+}
+
+/** Of a step's job, where its tenant has a budget. */
+async function expectCost(
+  ctx: Context,
+  { user_id: userId, rate_card: card }: PipelineRow,
+  type: JobType,
+  submission: Submission,
+): Promise<number | null> {
+  if (!(await findBudget(ctx.pool, userId))) return null;
+  const { expectedUsd } = await estimateSubmission(ctx, userId, type, submission, card);
+  return expectedUsd.toNumber();
+}
+
+/** The tenant's own budget of the month holds for steps as it does for jobs. */
+export async function requireTenantBudget(
+  db: Queryable,
+  { user_id: userId, rate_card: card }: PipelineRow,
+  expectedUsd: number | null,
+): Promise<void> {
+  try {
+    await requireBudget(db, userId, card, expectedUsd ?? 0);
+  } catch (error) {
+    if (!(error instanceof ForgeError) || error.code !== "budget_exhausted") throw error;
+    throw new StepFault("budget_exhausted", error.message);
+  }
+}
+
+async function checkedNames(
+  ctx: Context,
+  userId: string,
+  payload: Record<string, unknown>,
+): Promise<JobWarning[]> {
+  try {
+    return await checkNames(ctx, userId, payload);
+  } catch (error) {
+    if (error instanceof ForgeError) throw new StepFault("step_invalid", error.message);
+    throw error;
+  }
+}
+
+/** What was spent, what steps under way are expected to cost, and this one, must be within the budget. */
+export async function requirePipelineBudget(
+  db: Queryable,
+  { pipeline_id: pipelineId, user_id: userId, budget_usd: budget }: PipelineRow,
+  name: string,
+): Promise<void> {
+  if (budget === null) return;
+  const steps = await listSteps(db, [pipelineId]);
+  const types = steps
+    .filter((step) => step.name === name || (step.status === "running" && !step.reused))
+    .map((step) => step.job_type);
+  const history = await readHistory(db, userId, types);
+  const expected = types.reduce(
+    (sum, type) => sum + (history.find(({ job_type }) => job_type === type)?.cost_usd ?? 0),
+    0,
+  );
+  const spent = (await costsOfPipelines(db, [pipelineId])).get(pipelineId) ?? 0;
+  if (spent < budget && spent + expected <= budget) return;
+  const numbers = `${usd(spent)} of ${usd(budget)} are spent, and ${usd(expected)} more are expected`;
+  throw new StepFault("budget_exhausted", `the pipeline's budget does not allow it: ${numbers}`);
+}
+
+const usd = (amount: number): string => `${Number(amount.toFixed(6))} USD`;

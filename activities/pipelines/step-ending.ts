@@ -1,0 +1,40 @@
+import { explain, judge } from "../../core/pipelines/gate";
+import type { StepRow, StepWork } from "../../services/pipelines/pipeline-steps";
+import type { PipelineRow } from "../../services/pipelines/pipelines";
+import type { StepEnding } from "../../services/pipelines/step-changes";
+import { notYet } from "../context";
+import { factsOf } from "./step-submission";
+
+/** How a step has ended, by its job and its gate. Throws while the job has not ended. */
+export function endingOf(
+  pipeline: PipelineRow,
+  step: StepRow,
+  work: StepWork | undefined,
+): StepEnding {
+  if (step.job_status === null) {
+    if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
+    throw notYet(`job ${step.job_id} of step "${step.name}" is not there yet`);
+  }
+  switch (step.job_status) {
+    case "completed":
+      return judged(step, work);
+    case "failed":
+      if (pipeline.cancel_requested_at !== null) return { status: "cancelled" };
+      return {
+        status: "failed",
+        error: step.job_error ?? "its job failed",
+        errorCode: "step_failed",
+      };
+    default:
+      throw notYet(`job ${step.job_id} has not ended`);
+  }
+}
+
+function judged({ gate }: StepRow, work: StepWork | undefined): StepEnding {
+  if (gate === null || !work) return { status: "completed" };
+  const verdict = judge(gate, factsOf(work));
+  const kept = { ...verdict, condition: gate };
+  if (verdict.passed) return { status: "completed", verdict: kept };
+  const error = `the gate is closed: ${explain(gate, verdict)}`;
+  return { status: "failed", error, errorCode: "gate_failed", verdict: kept };
+}

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { type Route, route } from "../../platform/http/route";
+import { listAudit } from "../../services/accounts/audit";
+import type { Context } from "../../services/context";
+import { timestamp } from "../timestamp";
+import { tenantFilter, tenantQuery } from "./tenant-filter";
+
+const entrySchema = z
+  .object({
+    entry_id: z.int(),
+    at: timestamp,
+    user_id: z.string().nullable().describe("whom it concerns; null: everybody"),
+    action: z.string(),
+    subject: z.string().describe("what it was done to"),
+    created_by: z.string().describe("the name of the key that did it"),
+    scope: z.string(),
+    before: z.unknown(),
+    after: z.unknown(),
+    hash: z.string().describe("of this entry and the one before: forge-server audit verify"),
+  })
+  .meta({ id: "AuditEntry" });
+
+export function auditRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    // The second path is the job type's name, and goes with the next release.
+    paths: ["/api/audit-log", "/api/audit"],
+    scope: "user",
+    operationId: "listAudit",
+    tag: "Billing",
+    summary: "List who did what, newest first",
+    description:
+      "Keys, workers, deletions, retention, approvals, budgets and prices; of admins every change that " +
+      "they asked for. Append-only: each entry carries the hash of the one before.",
+    query: z.strictObject({
+      limit: z.coerce.number().int().min(1).max(200).default(50),
+      after: z
+        .string()
+        .regex(/^\d{1,15}$/, "must be a cursor of this list")
+        .optional(),
+      ...tenantQuery,
+    }),
+    answers: {
+      200: {
+        description: "a page of entries",
+        schema: z.object({
+          entries: z.array(entrySchema),
+          has_more: z.boolean(),
+          next_cursor: z.string().nullable(),
+        }),
+      },
+    },
+    async handle({ principal, query: { limit, after, user_id: userId } }) {
+      const viewer = tenantFilter(principal, userId);
+      const rows = await listAudit(ctx.pool, viewer, after ? Number(after) : null, limit + 1);
+      const entries = rows.slice(0, limit).map(({ at, ...entry }) => ({
+        entry_id: entry.entry_id,
+        at: at.toISOString(),
+        user_id: entry.user_id,
+        action: entry.action,
+        subject: entry.subject,
+        created_by: entry.created_by,
+        scope: entry.scope,
+        before: entry.before,
+        after: entry.after,
+        hash: entry.hash.toString("hex"),
+      }));
+      const last = entries.at(-1);
+      const hasMore = rows.length > limit;
+      return {
+        entries,
+        has_more: hasMore,
+        next_cursor: hasMore && last ? String(last.entry_id) : null,
+      };
+    },
+  });
+}

@@ -1,0 +1,206 @@
+import { z } from "zod";
+import { insufficientScope, invalidKey, SCOPES, viewerOf } from "../../core/accounts/principal";
+import { InvalidRequest, NotFound } from "../../core/errors";
+import { HOST_NAME } from "../../core/fleet/host-name";
+import { label } from "../../core/label";
+import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
+import { idempotencyHeader } from "../../platform/http/openapi";
+import { type Route, route } from "../../platform/http/route";
+import { transaction } from "../../platform/postgres/transaction";
+import { recordAudit } from "../../services/accounts/audit";
+import { createOnce } from "../../services/accounts/idempotency";
+import {
+  createKey,
+  findExpiry,
+  findKeyOwner,
+  listKeys,
+  revokeKey,
+} from "../../services/accounts/keys";
+import { lockTenant } from "../../services/accounts/quotas";
+import { requireRoomForKey } from "../../services/accounts/require-room";
+import type { Context } from "../../services/context";
+import { givenTime } from "../timestamp";
+import { keySchema, newKeySchema, presentKey, presentNewKey, withoutSecret } from "./present-key";
+import { tenantOf, tenantQuery } from "./tenant-filter";
+
+const newKeyBody = z.strictObject({
+  name: label(128).default("default"),
+  scope: z.enum(SCOPES).default("user").describe("a user's key makes user and worker keys only"),
+  expires_at: givenTime
+    .nullish()
+    .describe(
+      "from then on it opens nothing; by default never, and no later than the key that makes it",
+    ),
+  workers: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .nullish()
+    .describe(
+      "of a worker key: it registers so many workers, and acts for no other; by default for any",
+    ),
+  serving_hosts: z
+    .array(z.string().regex(HOST_NAME, "must be a host name or an IP address"))
+    .max(16)
+    .default([])
+    .describe(
+      "with `workers`: hosts that their models may be served from, besides the workers' own addresses",
+    ),
+});
+
+const sessionsQuery = {
+  sessions: z
+    .enum(["true", "false"])
+    .default("false")
+    .describe("true: sessions, which keys were exchanged for, in place of keys"),
+};
+
+type NewKeyBody = z.output<typeof newKeyBody>;
+
+export function authRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "POST",
+      paths: ["/api/auth/api-keys"],
+      scope: "user",
+      operationId: "createApiKey",
+      tag: "Keys",
+      summary: "Create a key",
+      description:
+        "The key's text is in this answer and never again: a repeat by Idempotency-Key has `key` null. " +
+        "A key that a session makes belongs to the session's own key, and stays when the session ends.",
+      headers: idempotencyHeader,
+      body: {
+        schema: newKeyBody,
+        examples: {
+          worker: { name: "gpu-box-1", scope: "worker", workers: 1 },
+          expiring: { name: "ci", expires_at: "2100-01-01T00:00:00Z" },
+        },
+      },
+      answers: { 201: { description: "the key", schema: newKeySchema } },
+      refusals: { 409: ["quota_exceeded"] },
+      async handle(call) {
+        const { principal, body } = call;
+        if (body.scope === "admin" && principal.scope !== "admin") {
+          throw insufficientScope("only an admin's key makes admin keys", "scope");
+        }
+        refuseWorkersOfOthers(body);
+        const { answer } = await createOnce(ctx, call, {
+          content: body,
+          replay: withoutSecret,
+          create: async (db) => {
+            await requireRoomForKey(db, ctx.config.limits.caps, principal.userId);
+            const expiry = await findExpiry(db, principal.ownerKeyId);
+            // Revoked since its request began.
+            if (expiry === undefined) throw invalidKey();
+            requireNoLater(body.expires_at, expiry);
+            const made = await createKey(db, {
+              userId: principal.userId,
+              scope: body.scope,
+              name: body.name,
+              expiresAt: body.expires_at ?? null,
+              madeByAdmin: principal.scope === "admin",
+              madeByKeyId: principal.ownerKeyId,
+              workers: body.workers ?? null,
+              servingHosts: body.serving_hosts,
+            });
+            await recordAudit(db, {
+              userId: principal.userId,
+              action: "key_created",
+              subject: made.key_id,
+              principal,
+              after: {
+                name: made.name,
+                scope: made.scope,
+                expires_at: made.expires_at,
+                workers: made.workers,
+                serving_hosts: made.serving_hosts,
+              },
+            });
+            return presentNewKey(made);
+          },
+        });
+        call.reply.header("cache-control", "no-store");
+        return answer;
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/auth/api-keys"],
+      scope: "user",
+      operationId: "listApiKeys",
+      tag: "Keys",
+      summary: "List the caller's keys, newest first",
+      description: "Revoked and expired ones too. Sessions only with `sessions=true`.",
+      query: z.strictObject({ ...pageQuery, ...tenantQuery, ...sessionsQuery }),
+      answers: { 200: { description: "a page of keys", schema: listOf("api_keys", keySchema) } },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const rows = await listKeys(
+          ctx.pool,
+          tenantOf(principal, query.user_id),
+          query.sessions === "true",
+          page,
+        );
+        return presentPage("api_keys", rows, page, (key) => key.key_id, presentKey);
+      },
+    }),
+    route({
+      method: "DELETE",
+      paths: ["/api/auth/api-keys/:key_id"],
+      scope: "user",
+      operationId: "revokeApiKey",
+      tag: "Keys",
+      summary: "Revoke a key",
+      description:
+        "At once and everywhere, with all keys that it made: requests that wait with them end. " +
+        "Revoking twice is fine.",
+      answers: {
+        200: {
+          description: "it opens nothing any more",
+          schema: z.object({ key_id: z.string(), revoked: z.literal(true) }),
+        },
+      },
+      refusals: { 404: ["api_key_not_found"] },
+      async handle({ params: { key_id: keyId = "" }, principal, request }) {
+        const ended = await transaction(ctx.pool, async (db) => {
+          // A key that is being made by this one is made before, and ended too, or not at all.
+          const owner = await findKeyOwner(db, keyId);
+          if (owner !== undefined) await lockTenant(db, owner);
+          const keys = await revokeKey(db, keyId, viewerOf(principal));
+          const [first] = keys;
+          if (!first) throw new NotFound("api_key", keyId, "key_id");
+          const ids = keys.map(({ key_id }) => key_id);
+          await recordAudit(db, {
+            userId: first.user_id,
+            action: "key_revoked",
+            subject: keyId,
+            principal,
+            after: { keys: ids },
+          });
+          return ids;
+        });
+        for (const each of ended) await ctx.signals.revoked(each);
+        request.log.info({ key_id: keyId, by: principal.keyId, keys: ended.length }, "key revoked");
+        return { key_id: keyId, revoked: true };
+      },
+    }),
+  ];
+}
+
+function refuseWorkersOfOthers({ scope, workers, serving_hosts: hosts }: NewKeyBody): void {
+  if (workers != null && scope !== "worker") {
+    throw new InvalidRequest('only a key of scope "worker" is for a number of workers', "workers");
+  }
+  if (hosts.length > 0 && workers == null) {
+    const message = "must come with `workers`: the hosts are those of the key's own workers";
+    throw new InvalidRequest(message, "serving_hosts");
+  }
+}
+
+/** A key that expires makes none that outlives it. */
+function requireNoLater(asked: string | null | undefined, own: Date | null): void {
+  if (own === null || (asked && Date.parse(asked) <= own.getTime())) return;
+  const message = `must be no later than ${own.toISOString()}, when the key that makes it expires`;
+  throw new InvalidRequest(message, "expires_at");
+}

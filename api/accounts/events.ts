@@ -1,0 +1,110 @@
+import { z } from "zod";
+import type { Viewer } from "../../core/accounts/principal";
+import { viewerOf } from "../../core/accounts/principal";
+import { type Route, route } from "../../platform/http/route";
+import {
+  EVENT_STREAM,
+  eventSchema,
+  KEEP_ALIVE,
+  KEEP_ALIVE_MS,
+  type ServerSentEvent,
+  sendEvents,
+} from "../../platform/http/sse";
+import { listEventsSince, type TenantEventRow } from "../../services/accounts/tenant-events";
+import type { Context } from "../../services/context";
+import type { EventFeed } from "./event-feed";
+
+/** Empty as a browser sends it that has seen no event. */
+const EVENT_ID = /^[0-9]{0,15}$/;
+/** A stream that has missed more is not resumed: its client reads again what it shows. */
+const MAX_MISSED = 2_000;
+
+export function eventsRoute(ctx: Context, feed: EventFeed): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/events"],
+    scope: "user",
+    waits: true,
+    operationId: "streamEvents",
+    tag: "Service",
+    summary: "Follow everything of yours",
+    description:
+      "Server-sent events from now on. `job`: a change of a job's status, with the data `{job_id, job_type, " +
+      "pipeline_id, status, attempts, worker_id, error_code, at}`. `pipeline`, `deployment` and `worker`: " +
+      "`{pipeline_id, status, at}` and the like; a worker's turning busy or idle shows in its job's events. " +
+      "`ready`: `{resumed}`; where that is false, read again what you show, for events may have been missed. " +
+      `Resumed by Last-Event-ID, up to ${MAX_MISSED} missed events are sent, and some that have arrived ` +
+      "already: drop those whose id is known. Ids are not in the order of commits. An admin's key gets " +
+      "everybody's events.",
+    headers: {
+      "Last-Event-ID": z
+        .string()
+        .regex(EVENT_ID, "is not the id of an event")
+        .optional()
+        .describe("the id of the last event that arrived"),
+    },
+    answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
+    async handle({ headers, request, reply, principal }) {
+      const lastId = Number(headers["Last-Event-ID"] || Number.NaN);
+      const { signal } = ctx.parking.park(request, principal, reply, {
+        maxS: ctx.config.http.maxStreamS,
+      });
+      const events = follow(ctx, feed, viewerOf(principal), lastId, signal);
+      return sendEvents(reply, events, signal);
+    },
+  });
+}
+
+/** @param lastId NaN: from now on. */
+async function* follow(
+  ctx: Context,
+  feed: EventFeed,
+  viewer: Viewer,
+  lastId: number,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
+  // First, so that nothing falls between what is read here and what comes.
+  const reader = await feed.open(viewer, signal);
+  try {
+    const { lastId: readyId } = feed;
+    const missed = Number.isNaN(lastId)
+      ? []
+      : await listEventsSince(ctx.pool, viewer, lastId, MAX_MISSED + 1);
+    const resumed = !Number.isNaN(lastId) && missed.length <= MAX_MISSED;
+    const sent = new Set<number>();
+    for (const event of resumed ? missed : []) {
+      sent.add(event.event_id);
+      yield asEvent(event);
+    }
+    yield { id: readyId, event: "ready", data: JSON.stringify({ resumed }) };
+    while (!signal.aborted && !reader.hasMissed) {
+      const events = await reader.next(KEEP_ALIVE_MS);
+      for (const event of events) {
+        // Each comes once from the feed.
+        if (!sent.delete(event.event_id)) yield asEvent(event);
+      }
+      if (events.length === 0 && !signal.aborted) yield KEEP_ALIVE;
+    }
+  } finally {
+    reader.close();
+  }
+}
+
+function asEvent(row: TenantEventRow): ServerSentEvent {
+  const { event_id: id, kind, subject, status, created_at } = row;
+  const at = created_at.toISOString();
+  const data =
+    kind === "job"
+      ? {
+          job_id: subject,
+          job_type: row.job_type,
+          pipeline_id: row.pipeline_id,
+          status,
+          attempts: row.attempts,
+          worker_id: row.worker_id,
+          error_code: row.error_code,
+          at,
+        }
+      : { [`${kind}_id`]: subject, status, at };
+  return { id, event: kind, data: JSON.stringify(data) };
+}

@@ -1,0 +1,88 @@
+import { z } from "zod";
+import type { CapName } from "../../platform/config/limits";
+import { type Route, route } from "../../platform/http/route";
+import {
+  countKeys,
+  countQueuedByShape,
+  countWorkers,
+  sumStoredBytes,
+} from "../../services/accounts/quotas";
+import { countSpentTokens } from "../../services/accounts/rate-buckets";
+import { countSessions } from "../../services/accounts/sessions";
+import type { Context } from "../../services/context";
+import { tenantOf, tenantQuery } from "./tenant-filter";
+
+const limitSchema = z
+  .object({
+    name: z.string(),
+    limit: z.int().nullable().describe("null: none"),
+    used: z.int().nullable().describe("null: told by request_burst"),
+    variable: z.string().describe("the server's variable that sets it"),
+  })
+  .meta({ id: "Limit" });
+
+export function limitsRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/limits"],
+    scope: "user",
+    operationId: "getLimits",
+    tag: "Keys",
+    summary: "Show what you may have and do, and how much of it you have",
+    description:
+      "Past a limit an answer is 429 or, where waiting doesn't help, 409 `quota_exceeded`; " +
+      "`details` has `cap`, `limit` and `used`. Requests and uploads that wait are those of the " +
+      "process that answers.",
+    query: z.strictObject(tenantQuery),
+    answers: {
+      200: { description: "each limit", schema: z.object({ limits: z.array(limitSchema) }) },
+    },
+    async handle({ principal, query }) {
+      const { rate, caps } = ctx.config.limits;
+      const userId = tenantOf(principal, query.user_id);
+      const used = await usesOf(ctx, userId);
+      const spent = await countSpentTokens(ctx.pool, userId, rate.burst, rate.perMinute / 60);
+      return {
+        limits: [
+          {
+            name: "requests_per_minute",
+            limit: rate.perMinute,
+            used: null,
+            variable: "FORGE_RATE_LIMIT_PER_MINUTE",
+          },
+          {
+            name: "request_burst",
+            limit: rate.burst,
+            used: spent,
+            variable: "FORGE_RATE_LIMIT_BURST",
+          },
+          ...Object.values(caps).map((cap) => ({ ...cap, used: used[cap.name] })),
+        ],
+      };
+    },
+  });
+}
+
+async function usesOf(
+  { pool, parking }: Context,
+  userId: string,
+): Promise<Record<CapName, number>> {
+  const [keys, sessions, workers, shapes, bytes] = await Promise.all([
+    countKeys(pool, userId),
+    countSessions(pool, userId),
+    countWorkers(pool, userId),
+    countQueuedByShape(pool, userId),
+    sumStoredBytes(pool, userId),
+  ]);
+  return {
+    waiting_requests: parking.countOf(userId, "waiting_requests"),
+    waiting_polls: parking.countOf(userId, "waiting_polls"),
+    open_uploads: parking.countOf(userId, "open_uploads"),
+    keys,
+    sessions,
+    workers,
+    queued_jobs: shapes.reduce((sum, { jobs }) => sum + jobs, 0),
+    queued_shapes: shapes.length,
+    stored_bytes: bytes,
+  };
+}

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { invalidKey, SCOPES } from "../../core/accounts/principal";
+import { type Route, route } from "../../platform/http/route";
+import { findIdentity } from "../../services/accounts/keys";
+import type { Context } from "../../services/context";
+import { timestamp } from "../timestamp";
+
+const featuresSchema = z.object({
+  temporal_ui_url: z
+    .string()
+    .nullable()
+    .describe("where workflows are shown; null: not configured, or not for this key"),
+  ssh_workers: z.boolean().describe("machines can be set up as workers over SSH"),
+  budgets: z.boolean(),
+  billing_export: z.boolean(),
+});
+
+const identitySchema = z
+  .object({
+    ok: z.literal(true),
+    user_id: z.string(),
+    user_name: z.string().describe("the tenant's name, as people know it"),
+    key_id: z.string(),
+    key_name: z.string().describe("`created_by` of what is made with this key"),
+    scope: z.enum(SCOPES),
+    expires_at: timestamp.nullable(),
+    is_session: z.boolean().describe("a key was exchanged for it"),
+    features: featuresSchema.describe("what this server can do, for clients that offer it"),
+  })
+  .meta({ id: "Identity" });
+
+export function pingRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/auth/ping"],
+    scope: "worker",
+    operationId: "ping",
+    tag: "Keys",
+    summary: "Show whose key this is, and what the server offers",
+    answers: { 200: { description: "the key is good", schema: identitySchema } },
+    async handle({ principal }) {
+      const identity = await findIdentity(ctx.pool, principal.keyId);
+      // An expired session is deleted after a while.
+      if (!identity) throw invalidKey();
+      const { temporal, http } = ctx.config;
+      return {
+        ok: true,
+        user_id: principal.userId,
+        user_name: identity.user_name,
+        key_id: principal.keyId,
+        key_name: identity.name,
+        scope: principal.scope,
+        expires_at: identity.expires_at?.toISOString() ?? null,
+        is_session: principal.ownerKeyId !== principal.keyId,
+        features: {
+          temporal_ui_url: principal.scope === "worker" ? null : temporal.uiUrl,
+          ssh_workers: http.publicUrl !== undefined,
+          budgets: true,
+          billing_export: true,
+        },
+      };
+    },
+  });
+}

@@ -1,0 +1,58 @@
+import { z } from "zod";
+import { SCOPES } from "../../core/accounts/principal";
+import type { KeyRow } from "../../services/accounts/keys";
+import { timestamp } from "../timestamp";
+
+const keyFields = {
+  key_id: z.string(),
+  name: z.string(),
+  scope: z.enum(SCOPES),
+  last4: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp.nullable(),
+  last_used_at: timestamp.nullable().describe("to the minute"),
+  revoked_at: timestamp.nullable(),
+  workers: z.int().nullable().describe("how many workers a worker key is for; null: any"),
+  serving_hosts: z.array(z.string()).describe("where else their models may be served from"),
+  made_by: z
+    .string()
+    .nullable()
+    .describe("the id of the key that made it, which takes it along when it is revoked"),
+  session_of: z
+    .string()
+    .nullable()
+    .describe("of a session: the id of the key that was exchanged for it"),
+};
+
+export const keySchema = z.object(keyFields).meta({ id: "ApiKey" });
+
+export const newKeySchema = z
+  .object({ ...keyFields, key: z.string().nullable().describe("its text, shown here only") })
+  .meta({ id: "NewApiKey" });
+
+export function presentKey(key: KeyRow): z.infer<typeof keySchema> {
+  return {
+    key_id: key.key_id,
+    name: key.name,
+    scope: key.scope,
+    last4: key.last4,
+    created_at: key.created_at.toISOString(),
+    expires_at: key.expires_at?.toISOString() ?? null,
+    last_used_at: key.last_used_at?.toISOString() ?? null,
+    revoked_at: key.revoked_at?.toISOString() ?? null,
+    workers: key.workers,
+    serving_hosts: key.serving_hosts,
+    made_by: key.made_by_key_id,
+    session_of: key.session_of,
+  };
+}
+
+export type NewKeyShown = z.infer<typeof newKeySchema>;
+
+export const presentNewKey = (created: KeyRow & { key: string }): NewKeyShown => ({
+  ...presentKey(created),
+  key: created.key,
+});
+
+/** What is kept of the answer that had the key's text: that is stored nowhere. */
+export const withoutSecret = (shown: NewKeyShown): NewKeyShown => ({ ...shown, key: null });

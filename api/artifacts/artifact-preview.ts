@@ -1,0 +1,110 @@
+import { once } from "node:events";
+import { z } from "zod";
+import { ForgeError, Unavailable } from "../../core/errors";
+import { type Route, route } from "../../platform/http/route";
+import { tableFilesOf } from "../../platform/tables/stored-table";
+import { tableFormat } from "../../platform/tables/table-format";
+import { Unreadable } from "../../platform/tables/unreadable";
+import type { ArtifactRow } from "../../services/artifacts/artifacts";
+import type { Context } from "../../services/context";
+import { tenantQuery } from "../accounts/tenant-filter";
+import { requireBytes, requireFile } from "./find-artifact";
+
+const extreme = z
+  .union([z.string(), z.number(), z.boolean()])
+  .nullable()
+  .describe("of what is ordered; of a text the first 256 characters, or 16 in very wide tables");
+const length = z.number().nullable().optional().describe("of strings, in characters");
+
+const columnSchema = z
+  .object({
+    name: z.string(),
+    dtype: z.string().describe("as in a manifest's schema: int64, double, string, bool, list, …"),
+    null_count: z.int(),
+    min: extreme,
+    max: extreme,
+    mean: z.number().nullable().describe("of the finite numbers; of a bool, the share of true"),
+    stddev: z.number().nullable().describe("of the finite numbers, as a sample"),
+    approx_distinct: z
+      .int()
+      .nullable()
+      .describe("an estimate over all rows (HyperLogLog), often some 10 % off and up to 25 %"),
+    min_length: length,
+    max_length: length,
+    mean_length: length,
+  })
+  .meta({ id: "ColumnStatistics" });
+
+const previewSchema = z
+  .object({
+    artifact_id: z.string(),
+    path: z.string(),
+    num_rows: z.int(),
+    columns: z.array(columnSchema),
+    rows: z
+      .array(z.record(z.string(), z.unknown()))
+      .describe(
+        "the first 50, by column. Integers beyond 2^53 are strings, NaN and infinities null, binary " +
+          'values {"bytes": n}; longer texts end after 2,000 characters with "… [cut]"',
+      ),
+    truncated: z.boolean().describe("true: rows were left out, for the answer would be over 1 MiB"),
+  })
+  .meta({ id: "TablePreview" });
+
+const previewQuery = z.strictObject({
+  path: z
+    .string()
+    .min(1)
+    .max(1024)
+    .optional()
+    .describe("one of the artifact's files; without it, its table"),
+  ...tenantQuery,
+});
+
+export function artifactPreviewRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/artifacts/:artifact_id/preview"],
+    scope: "user",
+    waits: true,
+    operationId: "previewArtifact",
+    tag: "Artifacts",
+    summary: "Preview a table: its first rows, and statistics of each column",
+    description: "Of parquet, JSON lines and CSV. The statistics are of all rows.",
+    query: previewQuery,
+    answers: { 200: { description: "the preview", schema: previewSchema } },
+    refusals: {
+      400: ["ambiguous_id"],
+      404: ["artifact_not_found", "file_not_found"],
+      410: ["artifact_deleted"],
+      422: ["preview_failed", "preview_too_large"],
+    },
+    async handle(call) {
+      const { principal, query, request, reply } = call;
+      const artifact = await requireBytes(ctx, call);
+      const file = await requireFile(ctx, artifact, query.path ?? mainTableOf(artifact));
+      const format = tableFormat(file.path);
+      if (!format) throw new Unreadable("only .parquet, .jsonl and .csv files have a preview");
+      const { artifact_id: artifactId, storage_id: storageId, user_id: tenant } = artifact;
+      const { signal } = ctx.parking.park(request, principal, reply);
+      const preview = await Promise.race([
+        ctx.tables.preview({ ...file, tenant, storageId, format }),
+        end(signal),
+      ]);
+      return { artifact_id: artifactId, path: file.path, ...preview };
+    },
+  });
+}
+
+function mainTableOf(artifact: ArtifactRow): string {
+  const [file] = tableFilesOf(artifact.manifest.files);
+  if (file) return file.path;
+  const message = `artifact "${artifact.artifact_id}" has no table: no .parquet, .jsonl or .csv file`;
+  throw new ForgeError(404, "file_not_found", message, "path");
+}
+
+/** Nobody waits any more, or nobody may: its key is revoked, or the server stops. */
+async function end(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, "abort");
+  throw new Unavailable("the request was ended; try again shortly");
+}

@@ -1,0 +1,164 @@
+import { Readable } from "node:stream";
+import { z } from "zod";
+import { artifactPrefix, MANIFEST_FILE, storeUri } from "../../core/artifacts/artifacts";
+import { buildUploadManifest } from "../../core/artifacts/manifest";
+import { type ForgeError, InvalidRequest } from "../../core/errors";
+import { label } from "../../core/label";
+import { idempotencyHeader } from "../../platform/http/openapi";
+import { type AnyCall, mediaTypeOf, type Route, route } from "../../platform/http/route";
+import { keptOpen } from "../../platform/http/sent-body";
+import { lettingGo } from "../../platform/http/streamed-memory";
+import { newId } from "../../platform/ids";
+import { readClock } from "../../platform/postgres/clock";
+import { putJson } from "../../platform/store/object-store";
+import { withinReserve } from "../../platform/store/reserve";
+import { DATASET_CONTENT_TYPES, type IngestedFile, ingest } from "../../platform/tables/ingest";
+import { createOnce } from "../../services/accounts/idempotency";
+import { quotaExceeded } from "../../services/accounts/quota-exceeded";
+import { requireRoomForBytes } from "../../services/accounts/require-room";
+import {
+  dropAbandoned,
+  registerDataset,
+  reserveDataset,
+} from "../../services/artifacts/dataset-uploads";
+import type { Context } from "../../services/context";
+import { artifactFields, presentArtifact } from "./present-artifact";
+
+const CHECKSUM = /^[0-9a-fA-F]{64}$/;
+
+const datasetSchema = z
+  .object({
+    ...artifactFields,
+    dataset_id: z.string(),
+    dataset_uri: z.string(),
+    num_rows: z.int(),
+    schema: z.object({ columns: z.array(z.object({ name: z.string(), dtype: z.string() })) }),
+  })
+  .meta({ id: "Dataset" });
+
+export function datasetRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "POST",
+      paths: ["/api/datasets"],
+      scope: "user",
+      waits: true,
+      operationId: "uploadDataset",
+      tag: "Artifacts",
+      summary: "Upload a dataset",
+      description:
+        "The file is the body, of any size. It is stored, then read: the answer has the rows and " +
+        "columns that were counted, and a row that is wrong is refused by its number.",
+      query: z.strictObject({ name: label(256).optional() }),
+      headers: {
+        "X-Checksum-Sha256": z
+          .string()
+          .regex(CHECKSUM, "must be 64 hexadecimal digits")
+          .optional()
+          .describe("of the body, in hex"),
+        ...idempotencyHeader,
+      },
+      stream: { contentTypes: DATASET_CONTENT_TYPES, description: "parquet, JSON lines, or CSV" },
+      answers: { 201: { description: "the dataset", schema: datasetSchema } },
+      refusals: {
+        400: ["checksum_mismatch"],
+        409: ["quota_exceeded"],
+        413: ["quota_exceeded"],
+        429: ["quota_exceeded"],
+      },
+      async handle(call) {
+        const { request, query, headers } = call;
+        const { body } = request;
+        if (!(body instanceof Readable))
+          throw new InvalidRequest("send the file as the body", "body");
+        // Also while their bytes come in.
+        const { signal } = ctx.parking.park(request, call.principal, call.reply, {
+          as: "open_uploads",
+        });
+        await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, call.principal.userId);
+        const artifactId = newId("ds");
+        const prefix = artifactPrefix("generate", artifactId);
+        await reserveDataset(ctx.pool, {
+          storageId: artifactId,
+          userId: call.principal.userId,
+          uri: storeUri(prefix),
+          createdBy: call.principal.keyName,
+        });
+        try {
+          const file = await ingest(ctx.store, ctx.tables, {
+            tenant: call.principal.userId,
+            prefix,
+            contentType: mediaTypeOf(request),
+            body: withinReserve(
+              ctx.store,
+              ctx.config.store.reserveBytes,
+              lettingGo(keptOpen(body)),
+              noRoom(ctx),
+            ),
+            checksum: headers["X-Checksum-Sha256"],
+            signal,
+          });
+          return await register(ctx, call, { artifactId, prefix, name: query.name ?? null, file });
+        } finally {
+          // Of one that was registered nothing is dropped.
+          await dropAbandoned(ctx.pool, artifactId).catch(() => undefined);
+        }
+      },
+    }),
+  ];
+}
+
+/** The store has no more room than it keeps for what must be written. */
+const noRoom =
+  ({ config }: Context) =>
+  (free: number): ForgeError => {
+    const limit = config.store.reserveBytes;
+    const what = `the store has ${free} bytes left, and keeps ${limit} for bills, manifests and logs`;
+    const variable = "FORGE_STORE_RESERVE_BYTES";
+    return quotaExceeded(413, what, { cap: "store_reserve", variable, limit, used: free });
+  };
+
+interface NewDataset {
+  artifactId: string;
+  prefix: string;
+  name: string | null;
+  file: IngestedFile;
+}
+
+/** Writes the manifest beside the file, then the registry's entry; a replay leaves neither. */
+async function register(
+  ctx: Context,
+  call: AnyCall,
+  { artifactId, prefix, name, file }: NewDataset,
+): Promise<unknown> {
+  const { userId, keyName: createdBy } = call.principal;
+  const createdAt = await readClock(ctx.pool);
+  const manifest = buildUploadManifest({ artifactId, userId, createdBy, createdAt, name, file });
+  const keys = [`${prefix}${file.path}`, `${prefix}${MANIFEST_FILE}`] as const;
+  let isRegistered = false;
+  try {
+    await putJson(ctx.store, keys[1], manifest);
+    const { answer, isNew } = await createOnce(ctx, call, {
+      content: { name, sha256: file.sha256 },
+      async create(db) {
+        const row = await registerDataset(db, {
+          storageId: artifactId,
+          name,
+          sizeBytes: file.sizeBytes,
+          manifest,
+        });
+        return {
+          ...presentArtifact(row),
+          dataset_id: artifactId,
+          dataset_uri: storeUri(keys[0]),
+          num_rows: file.numRows,
+          schema: { columns: file.columns },
+        };
+      },
+    });
+    isRegistered = isNew;
+    return answer;
+  } finally {
+    if (!isRegistered) await Promise.all(keys.map((key) => ctx.store.remove(key)));
+  }
+}

@@ -1,0 +1,116 @@
+import { randomBytes } from "node:crypto";
+import { z } from "zod";
+import { ForgeError } from "../../core/errors";
+import { attachmentOf } from "../../platform/http/attachment";
+import { sendObject } from "../../platform/http/byte-range";
+import { type Route, route } from "../../platform/http/route";
+import { keyDigest } from "../../services/accounts/api-keys";
+import { findTicket, insertTicket } from "../../services/artifacts/download-tickets";
+import type { Context } from "../../services/context";
+import { tenantQuery } from "../accounts/tenant-filter";
+import { timestamp } from "../timestamp";
+import { BINARY, findFile } from "./artifact-files";
+import { requireBytes } from "./find-artifact";
+
+const LASTS_S = 60;
+const TICKET = /^[A-Za-z0-9_-]{43}$/;
+
+const ticketSchema = z
+  .object({
+    url: z.string().describe("a path of this API, with the ticket: GET it without a key"),
+    expires_at: timestamp,
+    path: z.string(),
+    size_bytes: z.int(),
+  })
+  .meta({ id: "DownloadTicket" });
+
+export function downloadRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "POST",
+      paths: ["/api/artifacts/:artifact_id/tickets"],
+      scope: "user",
+      waits: true,
+      operationId: "createDownloadTicket",
+      tag: "Artifacts",
+      summary: "Get a link to one of an artifact's files",
+      description:
+        `It works for ${LASTS_S} seconds without a key, for a browser to save the file. It ends with the key ` +
+        "that asked for it.",
+      query: z.strictObject(tenantQuery),
+      body: {
+        schema: z.strictObject({ path: z.string().min(1).max(1024).describe("as `files` has it") }),
+        examples: { file: { path: "raw.jsonl" } },
+      },
+      answers: { 201: { description: "the link", schema: ticketSchema } },
+      refusals: {
+        400: ["ambiguous_id"],
+        404: ["artifact_not_found", "file_not_found"],
+        410: ["artifact_deleted"],
+      },
+      async handle(call) {
+        const { path } = call.body;
+        const artifact = await requireBytes(ctx, call);
+        const { sizeBytes } = await findFile(ctx, artifact, path);
+        const ticket = randomBytes(32).toString("base64url");
+        const expiresAt = await insertTicket(ctx.pool, {
+          digest: keyDigest(ticket),
+          keyId: call.principal.keyId,
+          userId: artifact.user_id,
+          storageId: artifact.storage_id,
+          path,
+          lastsS: LASTS_S,
+        });
+        call.reply.header("cache-control", "no-store");
+        return {
+          // In the query, which is never logged.
+          url: `/api/downloads?ticket=${ticket}`,
+          expires_at: expiresAt.toISOString(),
+          path,
+          size_bytes: sizeBytes,
+        };
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/downloads"],
+      scope: "open",
+      operationId: "downloadByTicket",
+      tag: "Artifacts",
+      summary: "Download the file that a ticket is for",
+      query: z.strictObject({ ticket: z.string() }),
+      headers: { Range: z.string().optional().describe("bytes=a-b, bytes=a- or bytes=-n") },
+      answers: {
+        200: { description: "its bytes, as an attachment", content: BINARY },
+        206: { description: "the range asked for", content: BINARY },
+      },
+      refusals: {
+        403: ["invalid_ticket"],
+        404: ["artifact_not_found", "file_not_found"],
+        410: ["artifact_deleted"],
+        416: ["range_not_satisfiable"],
+      },
+      async handle({ query, headers, request, reply }) {
+        const ticket = TICKET.test(query.ticket)
+          ? await findTicket(ctx.pool, keyDigest(query.ticket))
+          : undefined;
+        if (!ticket) {
+          throw new ForgeError(403, "invalid_ticket", "the link has expired; ask for another one");
+        }
+        const artifact = await requireBytes(ctx, {
+          params: { artifact_id: ticket.storage_id },
+          principal: { scope: "user", userId: ticket.user_id },
+          query: {},
+        });
+        const file = await findFile(ctx, artifact, ticket.path);
+        const asking = { keyId: ticket.key_id, userId: ticket.key_user_id, scope: ticket.scope };
+        ctx.parking.park(request, asking, reply);
+        reply
+          .type("application/octet-stream")
+          .header("content-disposition", attachmentOf(ticket.path))
+          .header("cache-control", "no-store");
+        return sendObject(ctx.store, file, headers.Range, reply);
+      },
+    }),
+  ];
+}

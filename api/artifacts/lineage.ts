@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { findNamed } from "../../core/artifacts/artifacts";
+import { ownedThingIn } from "../../core/artifacts/dataset-uri";
+import { drawLineage, type LineageFacts } from "../../core/artifacts/lineage";
+import { type Route, route } from "../../platform/http/route";
+import { ownStoreOf } from "../../platform/store/open-store";
+import {
+  type LineageArtifact,
+  listLineage,
+  listLineageJobs,
+} from "../../services/artifacts/lineage";
+import type { Context } from "../../services/context";
+import { tenantQuery } from "../accounts/tenant-filter";
+import { timestamp } from "../timestamp";
+import { requireArtifact } from "./find-artifact";
+
+/** A graph that is larger is cut, and says so. */
+const MAX_EACH_WAY = 1_000;
+
+const nodeSchema = z
+  .object({
+    id: z.string(),
+    type: z.enum(["artifact", "job", "pipeline", "external"]),
+    kind: z.string().optional().describe("of an artifact; of a job, its type"),
+    name: z.string().optional(),
+    status: z.string().optional().describe("of a job"),
+    created_at: timestamp.optional(),
+    deleted_at: timestamp.optional(),
+  })
+  .meta({ id: "LineageNode" });
+
+const edgeSchema = z
+  .object({ from: z.string(), to: z.string(), relation: z.enum(["input", "output", "step"]) })
+  .meta({ id: "LineageEdge" });
+
+const lineageSchema = z
+  .object({
+    artifact_id: z.string(),
+    nodes: z.array(nodeSchema),
+    edges: z.array(edgeSchema),
+    truncated: z.boolean().describe(`true: over ${MAX_EACH_WAY} artifacts on one side`),
+  })
+  .meta({ id: "Lineage" });
+
+export function lineageRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/artifacts/:artifact_id/lineage"],
+    scope: "user",
+    operationId: "getLineage",
+    tag: "Artifacts",
+    summary: "Show what an artifact was made from, and what was made from it",
+    description:
+      "Edges follow the data: artifact → job (`input`), job → artifact (`output`), pipeline → job (`step`). " +
+      "An `external` node is what no registry here knows: a base model, a teacher, a URI elsewhere.",
+    query: z.strictObject(tenantQuery),
+    answers: { 200: { description: "the graph", schema: lineageSchema } },
+    refusals: { 400: ["ambiguous_id"], 404: ["artifact_not_found"] },
+    async handle(call) {
+      const { artifact_id: id, user_id: userId } = await requireArtifact(ctx, call);
+      const artifacts = await listLineage(ctx.pool, id, userId, MAX_EACH_WAY);
+      const jobIds = artifacts.flatMap((artifact) => artifact.source_jobs);
+      const jobs = await listLineageJobs(ctx.pool, [...new Set(jobIds)], userId);
+      const facts: LineageFacts = {
+        artifacts: artifacts.map((artifact) => ({
+          id: artifact.artifact_id,
+          kind: artifact.kind,
+          name: artifact.name,
+          createdAt: artifact.created_at.toISOString(),
+          deletedAt: artifact.deleted_at?.toISOString() ?? null,
+          sourceArtifacts: artifact.source_artifacts,
+          sourceJobs: artifact.source_jobs,
+          externals: externalsOf(ctx, artifact, artifacts),
+        })),
+        jobs: jobs.map((job) => ({
+          id: job.job_id,
+          jobType: job.job_type,
+          status: job.status,
+          pipelineId: job.pipeline_id,
+          createdAt: job.created_at.toISOString(),
+        })),
+      };
+      const truncated = artifacts.length >= MAX_EACH_WAY;
+      return { artifact_id: id, ...drawLineage(facts), truncated };
+    },
+  });
+}
+
+/** What its manifest names beside the artifacts of the registry. */
+function externalsOf(
+  ctx: Context,
+  { named, source_artifacts: sources }: LineageArtifact,
+  artifacts: LineageArtifact[],
+): string[] {
+  return named.filter((name) => {
+    const id = name.includes("://") ? ownedThingIn(name, ownStoreOf(ctx.config.store)) : name;
+    const source = findNamed(artifacts, id)?.artifact_id ?? id;
+    return !(typeof source === "string" && sources.includes(source));
+  });
+}

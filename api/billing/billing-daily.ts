@@ -1,0 +1,113 @@
+import { Decimal } from "decimal.js";
+import { z } from "zod";
+import { splitByDay } from "../../core/billing/daily";
+import { accruedIn, monthBounds } from "../../core/billing/month";
+import { portionsOf } from "../../core/billing/record";
+import { type Route, route } from "../../platform/http/route";
+import { readClock } from "../../platform/postgres/clock";
+import type { Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { listDeploymentMonths, readDayTotals } from "../../services/billing/billing-days";
+import type { Context } from "../../services/context";
+import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
+import { periodQuery } from "../period";
+import { numbers } from "./present-bill";
+
+const DAY_MS = 86_400_000;
+
+const dailySchema = z
+  .object({
+    user_id: z.string(),
+    period: z.string().describe("YYYY-MM, UTC"),
+    total_cost_usd: z.number().describe("as in the month's summary"),
+    days: z
+      .array(
+        z.object({
+          day: z.string().describe("YYYY-MM-DD, UTC"),
+          by_job_type: numbers,
+          total_cost_usd: z.number(),
+        }),
+      )
+      .describe("each day of the month up to today, and others that bear something"),
+  })
+  .meta({ id: "DailyBilling" });
+
+export function billingDailyRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/billing/daily"],
+    scope: "user",
+    operationId: "getDailyBilling",
+    tag: "Billing",
+    summary: "Show what each day of a month has cost by job type",
+    description:
+      "A job counts on the day of its outcome, a deployment on the days that it lived. The days add up to " +
+      "`by_job_type` and `total_cost_usd` of the month's summary; storage is in neither.",
+    query: z.strictObject({ ...periodQuery, ...tenantQuery }),
+    answers: { 200: { description: "the days", schema: dailySchema } },
+    refusals: { 404: ["user_not_found"] },
+    async handle({ principal, query }) {
+      const userId = await requireTenant(ctx, principal, query.user_id);
+      return await transaction(ctx.pool, (db) => readDays(db, userId, query.period), AT_ONE_MOMENT);
+    },
+  });
+}
+
+/** Else a bill that is closed meanwhile could count twice. */
+const AT_ONE_MOMENT = { begin: "set transaction isolation level repeatable read read only" };
+
+async function readDays(
+  db: Queryable,
+  userId: string,
+  period: string | undefined,
+): Promise<z.infer<typeof dailySchema>> {
+  const bounds = monthBounds(period, await readClock(db));
+  const first = `${bounds.period}-01`;
+  const sums = new Map<string, Map<string, Decimal>>();
+  const add = (day: string, type: string, usd: Decimal): void => {
+    const ofDay = sums.get(day) ?? new Map<string, Decimal>();
+    sums.set(day, ofDay.set(type, usd.plus(ofDay.get(type) ?? 0)));
+  };
+  for (const { day, job_type: type, cost_usd: usd } of await readDayTotals(db, userId, first)) {
+    add(day, type, new Decimal(usd));
+  }
+  for (const row of await listDeploymentMonths(db, userId, first)) {
+    const portions = portionsOf(row);
+    const { rate_card: card, lived_by_month: lived, written } = row;
+    const line = written.find(({ month }) => month === first)?.costUsd ?? 0;
+    const goesOn = row.state === "accruing";
+    const borne = goesOn ? accruedIn({ portions, card, lived, written }, first).plus(line) : line;
+    const shares = splitByDay({
+      month: first,
+      portions,
+      card,
+      borne: new Decimal(borne),
+      daysBefore: row.days_before,
+      lived: row.lived,
+    });
+    for (const { day, usd } of shares) add(day, "deploy", usd);
+  }
+  // A wrong clock may have written a month that has not begun.
+  const names = [...new Set([...daysOf(bounds), ...sums.keys()])].sort();
+  const days = names.map((day) => ({ day, types: sums.get(day) ?? new Map() }));
+  const totals = days.map(({ types }) => Decimal.sum(0, ...types.values()));
+  return {
+    user_id: userId,
+    period: bounds.period,
+    total_cost_usd: Decimal.sum(0, ...totals).toNumber(),
+    days: days.map(({ day, types }, at) => ({
+      day,
+      by_job_type: Object.fromEntries(
+        [...types].map(([type, usd]: [string, Decimal]) => [type, usd.toNumber()]),
+      ),
+      total_cost_usd: totals[at]?.toNumber() ?? 0,
+    })),
+  };
+}
+
+function daysOf({ start, end, now }: ReturnType<typeof monthBounds>): string[] {
+  const count = Math.ceil((Math.min(end.getTime(), now.getTime() + 1) - start.getTime()) / DAY_MS);
+  return Array.from({ length: Math.max(0, count) }, (_, at) =>
+    new Date(start.getTime() + at * DAY_MS).toISOString().slice(0, 10),
+  );
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { InvalidRequest } from "../../core/errors";
+import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
+import { type Submission, submissionForms } from "../../core/jobs/payloads";
+import { type Route, route } from "../../platform/http/route";
+import { withHints } from "../../platform/http/validation";
+import { estimateSubmission } from "../../services/billing/estimate-job";
+import { findRateCard } from "../../services/billing/rate-cards";
+import type { Context } from "../../services/context";
+import { readSubmission, requireJobType } from "../jobs/read-submission";
+
+const estimateBody = z.strictObject({
+  job_type: z.enum(JOB_TYPES),
+  payload: z.record(z.string(), z.unknown()),
+});
+type EstimateBody = z.output<typeof estimateBody>;
+
+/** The same as the document shows it: what is submitted as a job of each type. */
+const documentedBody = z.union(
+  JOB_TYPES.map((type) =>
+    z.strictObject({
+      job_type: z.literal(type),
+      payload: submissionForms(type).describe("`resources` and the like included"),
+    }),
+  ),
+) as unknown as z.ZodType<EstimateBody>;
+
+const estimateSchema = z
+  .object({
+    job_type: z.enum(JOB_TYPES),
+    currency: z.literal("USD"),
+    expected_usd: z.number(),
+    low_usd: z.number(),
+    high_usd: z.number(),
+    basis: z
+      .enum(["payload", "history", "prior"])
+      .describe(
+        "`payload`: computed from it; `history`: from your jobs of this type, one in ten below `low_usd` and " +
+          "one in ten above `high_usd`; `prior`: from a rule of thumb, as there are none yet",
+      ),
+    samples: z.int().describe("jobs that it stands on"),
+    formula: z.string().describe("of the expected cost"),
+    rate_card: z.string(),
+    rate_card_version: z.int(),
+  })
+  .meta({ id: "Estimate" });
+
+export function billingEstimateRoute(ctx: Context): Route {
+  return route<unknown, EstimateBody>({
+    method: "POST",
+    paths: ["/api/billing/estimate"],
+    scope: "user",
+    operationId: "estimateCost",
+    tag: "Billing",
+    summary: "What a job would cost",
+    description: "Of one attempt that succeeds; of a deployment, from now to the month's end.",
+    body: {
+      schema: documentedBody,
+      parse: (body) =>
+        withHints(
+          () => ["job_type", "payload"],
+          () => {
+            requireTypeOf(body);
+            return estimateBody.parse(body);
+          },
+        ),
+      examples: {
+        generate: {
+          job_type: "generate",
+          payload: { task: "question answering", size: 1000, teacher: "llama-3-70b" },
+        },
+        deploy: { job_type: "deploy", payload: { checkpoint_id: "ckpt_example" } },
+      },
+    },
+    answers: { 200: { description: "the expected cost, with a range", schema: estimateSchema } },
+    async handle({ principal: { userId }, body: { job_type: type, payload } }) {
+      const submission = readPayload(ctx, type, payload);
+      const card = await findRateCard(ctx.pool, userId);
+      const estimate = await estimateSubmission(ctx, userId, type, submission, card);
+      return {
+        job_type: type,
+        currency: "USD",
+        expected_usd: estimate.expectedUsd.toNumber(),
+        low_usd: estimate.lowUsd.toNumber(),
+        high_usd: estimate.highUsd.toNumber(),
+        basis: estimate.basis,
+        samples: estimate.samples,
+        formula: estimate.formula,
+        rate_card: card.name,
+        rate_card_version: card.version ?? 1,
+      };
+    },
+  });
+}
+
+/** What is wrong with it is named by its place in the body. */
+function readPayload(ctx: Context, type: JobType, payload: unknown): Submission {
+  try {
+    return readSubmission(ctx, type, payload);
+  } catch (error) {
+    if (!(error instanceof InvalidRequest)) throw error;
+    throw new InvalidRequest(error.message, ["payload", error.param].filter(Boolean).join("."));
+  }
+}
+
+/** A type that is none gets the nearest one's name, as it does where jobs are submitted. */
+function requireTypeOf(body: unknown): void {
+  const { job_type: type } = (body ?? {}) as { job_type?: unknown };
+  if (typeof type === "string") requireJobType(type);
+}

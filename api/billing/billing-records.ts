@@ -1,0 +1,131 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { monthBounds } from "../../core/billing/month";
+import type { RateCard } from "../../core/billing/rate-card";
+import { NotFound } from "../../core/errors";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
+import { type Route, route } from "../../platform/http/route";
+import { findBillingRecord, listBillingRecords } from "../../services/billing/billing-records";
+import { findRateCard } from "../../services/billing/rate-cards";
+import type { Context } from "../../services/context";
+import { tenantFilter, tenantOf, tenantQuery } from "../accounts/tenant-filter";
+import { periodQuery } from "../period";
+import { numbers, presentRecord, recordSchema } from "./present-bill";
+
+const price = z.number().describe("USD; 0 where the card has no such price");
+
+const ratesSchema = z
+  .object({
+    rate_card: z.string(),
+    version: z.int(),
+    currency: z.literal("USD"),
+    basis: z
+      .enum(["work", "metered"])
+      .describe("`work`: by what a job of each type makes; `metered`: by what any job uses"),
+    gpu_hour: numbers.describe("by a word of the GPU's name; `default` for any other"),
+    generation_per_1m_tokens: price,
+    distill_per_1m_tokens: price,
+    audit_per_1k_rows: price,
+    eval_per_100_samples: price,
+    deploy_per_month: price.describe("of 30 days"),
+    input_per_1m_tokens: price,
+    output_per_1m_tokens: price,
+    storage_per_gb_month: price,
+  })
+  .meta({ id: "Rates" });
+
+const recordsQuery = z.strictObject({
+  ...pageQuery,
+  period: periodQuery.period.describe("YYYY-MM, UTC: records that were written in this month"),
+  job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
+  sort: z
+    .enum(["time", "cost"])
+    .default("time")
+    .describe(
+      "`cost`: most expensive first, live deployments last: what they have cost so far is not stored",
+    ),
+  ...tenantQuery,
+});
+
+function spanOf(period: string): { createdFrom: string; createdBefore: string } {
+  const { start, end } = monthBounds(period, `${period}-01T00:00:00Z`);
+  return { createdFrom: start.toISOString(), createdBefore: end.toISOString() };
+}
+
+export function billingRecordRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/billing/records"],
+      scope: "user",
+      operationId: "listBillingRecords",
+      tag: "Billing",
+      summary: "List billing records, newest or most expensive first",
+      query: recordsQuery,
+      answers: {
+        200: { description: "a page of records", schema: listOf("records", recordSchema) },
+      },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const viewer = tenantFilter(principal, query.user_id);
+        const filter = {
+          jobTypes: query.job_type,
+          ...(query.period === undefined ? {} : spanOf(query.period)),
+        };
+        const byCost = query.sort === "cost";
+        const rows = await listBillingRecords(ctx.pool, viewer, filter, byCost, page);
+        return presentPage("records", rows, page, (row) => row.job_id, presentRecord);
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/billing/records/:job_id"],
+      scope: "user",
+      operationId: "getBillingRecord",
+      tag: "Billing",
+      summary: "Read a job's billing record",
+      answers: { 200: { description: "the record", schema: recordSchema } },
+      refusals: { 404: ["billing_record_not_found"] },
+      async handle({ params: { job_id: jobId = "" }, principal }) {
+        const record = await findBillingRecord(ctx.pool, jobId, viewerOf(principal));
+        if (!record) throw new NotFound("billing_record", jobId, "job_id");
+        return presentRecord(record);
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/billing/rates"],
+      scope: "user",
+      operationId: "getRates",
+      tag: "Billing",
+      summary: "The prices that a job submitted now is billed by",
+      query: z.strictObject(tenantQuery),
+      answers: { 200: { description: "the rate card", schema: ratesSchema } },
+      async handle({ principal, query }) {
+        return presentRates(await findRateCard(ctx.pool, tenantOf(principal, query.user_id)));
+      },
+    }),
+  ];
+}
+
+function presentRates(card: RateCard): z.infer<typeof ratesSchema> {
+  const gpuHour = Object.entries(card.gpuHour).map(([gpu, usd]) => [gpu, Number(usd)]);
+  const work = card.basis === "metered" ? undefined : card;
+  const metered = card.basis === "metered" ? card : undefined;
+  return {
+    rate_card: card.name,
+    version: card.version ?? 1,
+    currency: "USD",
+    basis: card.basis ?? "work",
+    gpu_hour: Object.fromEntries(gpuHour),
+    generation_per_1m_tokens: Number(work?.generationPer1mTokens ?? 0),
+    distill_per_1m_tokens: Number(work?.distillPer1mTokens ?? work?.generationPer1mTokens ?? 0),
+    audit_per_1k_rows: Number(work?.auditPer1kRows ?? 0),
+    eval_per_100_samples: Number(work?.evalPer100Samples ?? 0),
+    deploy_per_month: Number(card.deployPerMonth),
+    input_per_1m_tokens: Number(metered?.inputPer1mTokens ?? 0),
+    output_per_1m_tokens: Number(metered?.outputPer1mTokens ?? 0),
+    storage_per_gb_month: Number(metered?.storagePerGbMonth ?? 0),
+  };
+}

@@ -1,0 +1,186 @@
+import type { Decimal } from "decimal.js";
+import { z } from "zod";
+import { monthBounds } from "../../core/billing/month";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { type Route, route } from "../../platform/http/route";
+import { readClock } from "../../platform/postgres/clock";
+import type { Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { readDearest } from "../../services/billing/billing-months";
+import { findRateCard } from "../../services/billing/rate-cards";
+import { type Month, readMonth } from "../../services/billing/read-month";
+import { judgeTenant } from "../../services/billing/require-budget";
+import type { Context } from "../../services/context";
+import { requireTenant, tenantQuery } from "../accounts/tenant-filter";
+import { periodQuery } from "../period";
+import { numbers } from "./present-bill";
+import { budgetSchema, presentBudget } from "./present-budget";
+
+/** Tags and pipelines are shown as far as they cost most. */
+const MOST_SHOWN = 100;
+
+const lineSchema = z.object({
+  kind: z
+    .enum(["jobs", "accruing", "storage"])
+    .describe("`accruing`: live deployments so far; `storage`: where the card has a price for it"),
+  job_type: z.enum(JOB_TYPES).nullable(),
+  description: z.string(),
+  amount_usd: z.number(),
+});
+
+const summarySchema = z
+  .object({
+    user_id: z.string(),
+    period: z.string().describe("YYYY-MM, UTC"),
+    total_cost_usd: z
+      .number()
+      .describe(
+        "of all records, live deployments so far among them, as far as this month bears them",
+      ),
+    by_job_type: numbers,
+    by_tag: numbers.describe(`the ${MOST_SHOWN} dearest; a job counts under each of its tags`),
+    by_pipeline: numbers.describe(`by pipeline_id, the ${MOST_SHOWN} dearest`),
+    records: z.int(),
+    gpu_hours_total: z.number().describe("billed"),
+    tokens_total: z.number().describe("input and output, billed"),
+    unbilled_gpu_hours: z
+      .number()
+      .describe("of attempts that failed, were cancelled or lost, as far as they are not billed"),
+    accruing_usd: z
+      .number()
+      .describe(
+        "the part of it that still grows: what live deployments have come to in this month",
+      ),
+    storage: z.object({ gb_months: z.number(), amount_usd: z.number() }),
+    estimated_invoice: z.object({
+      currency: z.literal("USD"),
+      lines: z.array(lineSchema),
+      total_usd: z.number(),
+    }),
+    forecast_usd: z
+      .number()
+      .describe(
+        "the invoice at the month's end, if all goes on as it does; of a past month what it is",
+      ),
+    budget: budgetSchema.nullable().describe("of the month that is now, whichever is asked for"),
+    rate_card: z.string().describe("by which a job submitted now is billed"),
+  })
+  .meta({ id: "BillingSummary" });
+
+export function billingSummaryRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/billing/summary"],
+    scope: "user",
+    operationId: "getBillingSummary",
+    tag: "Billing",
+    summary: "What a month has cost, and will",
+    query: z.strictObject({ ...periodQuery, ...tenantQuery }),
+    answers: { 200: { description: "the month", schema: summarySchema } },
+    refusals: { 404: ["user_not_found"] },
+    async handle({ principal, query }) {
+      const userId = await requireTenant(ctx, principal, query.user_id);
+      return await transaction(
+        ctx.pool,
+        (db) => summarise(db, userId, query.period),
+        AT_ONE_MOMENT,
+      );
+    },
+  });
+}
+
+/** All numbers are of one moment: a bill that is closed meanwhile counts once. */
+const AT_ONE_MOMENT = { begin: "set transaction isolation level repeatable read read only" };
+
+async function summarise(db: Queryable, userId: string, period: string | undefined) {
+  const card = await findRateCard(db, userId);
+  const bounds = monthBounds(period, await readClock(db));
+  const first = `${bounds.period}-01`;
+  const month = await readMonth(db, userId, bounds, card);
+  const budget = await judgeTenant(db, userId, card);
+  return {
+    user_id: userId,
+    period: bounds.period,
+    ...presentMonth(month),
+    by_tag: dearest(
+      await readDearest(db, userId, first, "tag", MOST_SHOWN),
+      month,
+      ({ tags }) => tags,
+    ),
+    by_pipeline: dearest(
+      await readDearest(db, userId, first, "pipeline", MOST_SHOWN),
+      month,
+      ({ pipeline_id: id }) => (id === null ? [] : [id]),
+    ),
+    estimated_invoice: invoiceOf(month),
+    budget: budget ? presentBudget(budget) : null,
+    rate_card: card.name,
+  };
+}
+
+function presentMonth(month: Month) {
+  const sum = (pick: (type: Month["types"][number]) => number): number =>
+    month.types.reduce((total, type) => total + pick(type), 0);
+  return {
+    total_cost_usd: month.recordsUsd.plus(month.accruingUsd).toNumber(),
+    by_job_type: plus(
+      costs(month.types.filter(({ records }) => records > 0)),
+      month.accruing.map(({ usd }) => ["deploy", usd]),
+    ),
+    records: sum(({ records }) => records) + month.accruing.filter(({ isNew }) => isNew).length,
+    gpu_hours_total: sum(({ gpu_hours }) => gpu_hours),
+    tokens_total: sum(({ tokens }) => tokens),
+    unbilled_gpu_hours: sum(({ unbilled_gpu_hours }) => unbilled_gpu_hours),
+    accruing_usd: month.accruingUsd.toNumber(),
+    storage: { gb_months: month.gbMonths, amount_usd: month.storageUsd.toNumber() },
+    forecast_usd: month.forecastUsd.toNumber(),
+  };
+}
+
+/** Costs with what is added to some of them. */
+function plus(
+  known: Record<string, number>,
+  added: readonly (readonly [string, Decimal])[],
+): Record<string, number> {
+  const sums = { ...known };
+  for (const [name, usd] of added) sums[name] = usd.plus(sums[name] ?? 0).toNumber();
+  return sums;
+}
+
+/** The dearest of records, with what live deployments add; again as many as are shown. */
+function dearest(
+  rows: { value: string; cost_usd: number }[],
+  { accruing }: Month,
+  namesOf: (share: Month["accruing"][number]) => string[],
+): Record<string, number> {
+  const added = accruing.flatMap((share) =>
+    namesOf(share).map((name) => [name, share.usd] as const),
+  );
+  const all = Object.entries(plus(costs(rows), added)).filter(([, usd]) => usd > 0);
+  return Object.fromEntries(all.sort(([, a], [, b]) => b - a).slice(0, MOST_SHOWN));
+}
+
+const costs = (rows: { value: string; cost_usd: number }[]): Record<string, number> =>
+  Object.fromEntries(rows.map(({ value, cost_usd }) => [value, cost_usd]));
+
+/** Its lines add up to its total. */
+function invoiceOf(month: Month) {
+  const lines: z.infer<typeof lineSchema>[] = month.types
+    .filter(({ records }) => records > 0)
+    .map(({ value, records, cost_usd: usd }) => ({
+      kind: "jobs",
+      job_type: value as z.infer<typeof lineSchema>["job_type"],
+      description: `${value}: ${records} ${records === 1 ? "record" : "records"}`,
+      amount_usd: usd,
+    }));
+  const other = (kind: "accruing" | "storage", description: string, usd: Decimal): void => {
+    if (usd.isZero()) return;
+    const jobType = kind === "accruing" ? "deploy" : null;
+    lines.push({ kind, job_type: jobType, description, amount_usd: usd.toNumber() });
+  };
+  other("accruing", "live deployments, so far", month.accruingUsd);
+  const { storageCard: card } = month;
+  const price = card.basis === "metered" ? card.storagePerGbMonth : "0";
+  other("storage", `${month.gbMonths} GB-months x ${price}`, month.storageUsd);
+  return { currency: "USD", lines, total_usd: month.totalUsd.toNumber() };
+}

@@ -1,0 +1,93 @@
+import { estimateJob } from "../../core/billing/estimate";
+import { monthBounds } from "../../core/billing/month";
+import { soFar } from "../../core/billing/record";
+import { isFinal } from "../../core/jobs/states";
+import { listAccruingRecords } from "../../services/billing/billing-records";
+import type { Context } from "../../services/context";
+import type { JobRow } from "../../services/jobs/jobs";
+import { readUsageHistory, type UsageSample } from "../../services/pipelines/step-history";
+
+/** For so long a tenant's last jobs of a type are not read again: a few jobs change what they say, many hardly do. */
+const historyMs = (samples: unknown[]): number => (samples.length < 10 ? 1_000 : 60_000);
+const MAX_HISTORIES = 1_000;
+const MAX_ESTIMATES = 1_000;
+
+interface History {
+  readMs: number;
+  samples: UsageSample[];
+  /** By what an estimate depends on. */
+  estimates: Map<string, number>;
+}
+
+export interface JobCost {
+  costUsd: number | null;
+  estimatedUsd: number | null;
+}
+
+/** What jobs have cost, and what unfinished ones are expected to: for lists, so without a query for each job. */
+export class JobCosts {
+  private readonly histories = new Map<string, History>();
+
+  constructor(private readonly ctx: Context) {}
+
+  async of(rows: JobRow[]): Promise<Map<string, JobCost>> {
+    const accruing = await this.accruingOf(rows);
+    const costs = new Map<string, JobCost>();
+    for (const row of rows) {
+      const costUsd = accruing.get(row.job_id) ?? row.bill?.usd ?? null;
+      const estimatedUsd = isFinal(row.status) ? null : await this.estimate(row);
+      costs.set(row.job_id, { costUsd, estimatedUsd });
+    }
+    return costs;
+  }
+
+  /** Of live deployments, what they have come to. */
+  private async accruingOf(rows: JobRow[]): Promise<Map<string, number>> {
+    const ids = rows.filter(({ bill }) => bill?.state === "accruing").map(({ job_id: id }) => id);
+    if (ids.length === 0) return new Map();
+    const records = await listAccruingRecords(this.ctx.pool, ids);
+    return new Map(records.map((record) => [record.job_id, soFar(record).total_cost_usd] as const));
+  }
+
+  private async estimate(job: JobRow): Promise<number> {
+    // With a budget it was estimated at submission.
+    if (job.expected_cost_usd != null) return job.expected_cost_usd;
+    const { samples, estimates } = await this.historyOf(job);
+    const { job_type: type, payload, rate_card: card, req_gpu_tokens: gpuTokens } = job;
+    const at = job.created_at.toISOString();
+    const { end } = monthBounds(undefined, at);
+    const key = JSON.stringify([
+      ...[payload.size, payload.epochs, job.req_gpu_count, gpuTokens, card.name, card.version],
+      // A deployment's month.
+      type === "deploy" ? at : null,
+    ]);
+    const known = estimates.get(key);
+    if (known !== undefined) return known;
+    const { expectedUsd } = estimateJob({
+      type,
+      payload,
+      gpuCount: job.req_gpu_count,
+      gpuTokens,
+      rows: null,
+      history: samples,
+      card,
+      now: job.created_at,
+      monthEnd: end,
+    });
+    if (estimates.size >= MAX_ESTIMATES) estimates.clear();
+    estimates.set(key, expectedUsd.toNumber());
+    return expectedUsd.toNumber();
+  }
+
+  private async historyOf({ user_id: userId, job_type: type }: JobRow): Promise<History> {
+    const key = `${type} ${userId}`;
+    const nowMs = this.ctx.clock.nowMs();
+    const known = this.histories.get(key);
+    if (known && nowMs - known.readMs < historyMs(known.samples)) return known;
+    const samples = await readUsageHistory(this.ctx.pool, userId, type);
+    const history = { readMs: nowMs, samples, estimates: new Map<string, number>() };
+    if (this.histories.size >= MAX_HISTORIES) this.histories.clear();
+    this.histories.set(key, history);
+    return history;
+  }
+}

@@ -1,0 +1,62 @@
+import { z } from "zod";
+import { NotFound } from "../../core/errors";
+import { type Route, route } from "../../platform/http/route";
+import { transaction } from "../../platform/postgres/transaction";
+import { recordAudit } from "../../services/accounts/audit";
+import { setPaymentCustomer } from "../../services/accounts/users";
+import { wakeLines } from "../../services/billing/billing-exports";
+import type { Context } from "../../services/context";
+import { presentUser, userSchema } from "../accounts/present-user";
+
+const WOKEN_AT_ONCE = 5_000;
+
+/** As the users table has it. */
+const CUSTOMER_ID = /^[A-Za-z0-9_-]{1,255}$/;
+
+const customerBody = z
+  .strictObject({
+    payment_customer_id: z
+      .string()
+      .regex(CUSTOMER_ID, "letters, digits, _ and -; at most 255")
+      .nullable(),
+  })
+  .meta({ id: "PaymentCustomer" });
+
+export function paymentCustomerRoute(ctx: Context): Route {
+  return route({
+    method: "PUT",
+    paths: ["/api/admin/users/:user_id/payment-customer"],
+    scope: "admin",
+    operationId: "setPaymentCustomer",
+    tag: "Users",
+    summary: "Say who a user is at the payment processor",
+    description:
+      "Usage is reported for this customer from now on, with what waited for it. With null it waits again.",
+    body: {
+      schema: customerBody,
+      examples: {
+        customer: { payment_customer_id: "cus_NciAYcXfLnqBoz" },
+        none: { payment_customer_id: null },
+      },
+    },
+    answers: { 200: { description: "the user", schema: userSchema } },
+    refusals: { 404: ["user_not_found"] },
+    async handle({ params, body, principal }) {
+      const { user_id: userId = "" } = params;
+      const { payment_customer_id: after } = body;
+      const changed = await transaction(ctx.pool, async (db) => {
+        const found = await setPaymentCustomer(db, userId, after);
+        if (!found) throw new NotFound("user", userId, "user_id");
+        const { before, ...user } = found;
+        if (before !== after) {
+          const action = "payment_customer_set";
+          await recordAudit(db, { userId, action, subject: userId, principal, before, after });
+        }
+        return user;
+      });
+      // Not in that transaction: it may be many, and those that a crash leaves are tried within a day.
+      while ((await wakeLines(ctx.pool, userId, WOKEN_AT_ONCE)) === WOKEN_AT_ONCE);
+      return presentUser(changed);
+    },
+  });
+}

@@ -1,0 +1,91 @@
+import type { IncomingMessage } from "node:http";
+import { pipeline, type Readable } from "node:stream";
+import { countLatency, emptyCounts } from "../../core/deployments/latency";
+import { Loop } from "../../platform/loop";
+import type { Part } from "../../platform/service";
+import type { Context } from "../../services/context";
+import { addRequests, type RequestCounts } from "../../services/deployments/deployment-requests";
+import { UsageReader } from "../usage-reader";
+
+/** One request to a deployment, from its arrival to the end of its answer. */
+export interface CountedRequest {
+  /** The answer as it is to be sent, which is counted when it has ended. @param signal the caller has gone. */
+  answered(answer: IncomingMessage, signal: AbortSignal): Readable;
+  /** No server answered. */
+  failed(): void;
+}
+
+/**
+ * Counts what deployments are asked: in memory, and every few seconds in the database, in one statement. No request
+ * waits for that, and what a crash loses is some seconds.
+ */
+export class DeploymentRequests implements Part {
+  readonly name = "deployment requests";
+  private counted = new Map<string, RequestCounts>();
+  private readonly loop: Loop;
+
+  constructor(private readonly ctx: Context) {
+    const { requestIntervalS } = ctx.config.deployments;
+    this.loop = new Loop("deployment requests", requestIntervalS * 1000, () => this.write(), ctx);
+  }
+
+  start(): void {
+    this.loop.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.loop.stop();
+    // A restart loses nothing.
+    await this.write().catch(() => undefined);
+  }
+
+  begin(deploymentId: string): CountedRequest {
+    const startMs = performance.now();
+    const add = (isError: boolean, usage?: UsageReader): void =>
+      this.add(deploymentId, performance.now() - startMs, isError, usage);
+    return {
+      failed: () => add(true),
+      answered: (answer, signal) => {
+        const usage = new UsageReader(answer.headers);
+        pipeline(answer, usage, (error) => {
+          // A caller who hangs up is no error of the model's.
+          const isBroken = error != null && !signal.aborted;
+          add(isBroken || (answer.statusCode ?? 0) >= 500, usage);
+        });
+        return usage;
+      },
+    };
+  }
+
+  /** Writes what this process has counted of a deployment, so that who reads its counts sees their own request. */
+  async writeCountsOf(deploymentId: string): Promise<void> {
+    if (this.counted.has(deploymentId)) await this.write();
+  }
+
+  private add(deploymentId: string, ms: number, isError: boolean, usage?: UsageReader): void {
+    const counts = this.counted.get(deploymentId) ?? noRequests(deploymentId);
+    this.counted.set(deploymentId, counts);
+    counts.requests += 1;
+    if (isError) counts.errors += 1;
+    countLatency(counts.latency, ms);
+    const { input, output } = usage?.tokens() ?? {};
+    if (input !== undefined) counts.input_tokens = (counts.input_tokens ?? 0) + input;
+    if (output !== undefined) counts.output_tokens = (counts.output_tokens ?? 0) + output;
+  }
+
+  private async write(): Promise<void> {
+    const { counted } = this;
+    // Before the write: if it fails, memory stays bounded.
+    this.counted = new Map();
+    if (counted.size > 0) await addRequests(this.ctx.pool, [...counted.values()]);
+  }
+}
+
+const noRequests = (deploymentId: string): RequestCounts => ({
+  deployment_id: deploymentId,
+  requests: 0,
+  errors: 0,
+  input_tokens: null,
+  output_tokens: null,
+  latency: emptyCounts(),
+});

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { addCounts, emptyCounts, quantile } from "../../core/deployments/latency";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import { listRequests, type RequestMinute } from "../../services/deployments/deployment-requests";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
+import { timestamp } from "../timestamp";
+import type { DeploymentRequests } from "./deployment-requests";
+import { requireDeployment } from "./deployments";
+
+const seconds = z.number().nullable();
+const counts = {
+  requests: z.int(),
+  errors: z
+    .int()
+    .describe("that no server answered, or answered with 5xx, or whose answer broke off"),
+  latency_p50_s: seconds.describe("half of the requests took at most so long, to the answer's end"),
+  latency_p99_s: seconds.describe("at most a tenth off"),
+  input_tokens: z.int().nullable().describe("as answers say; null: none said"),
+  output_tokens: z.int().nullable(),
+};
+
+const statsSchema = z
+  .object({
+    deployment_id: z.string(),
+    ...timeSpanFields,
+    total: z.object(counts),
+    buckets: z
+      .array(z.object({ at: timestamp.describe("where the bucket begins"), ...counts }))
+      .describe("oldest first; those without requests are left out"),
+  })
+  .meta({ id: "DeploymentStats" });
+
+export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/deployments/:deployment_id/stats"],
+    scope: "user",
+    operationId: "getDeploymentStats",
+    tag: "Deployments",
+    summary: "Show what a deployment was asked over the last day",
+    description:
+      "Requests through its stable address, by the minute; the newest that another server process passed on appear after some seconds. Kept for 24 hours. " +
+      "Tokens are read from the `usage` of OpenAI's protocol; of a stream only where the request asks for it " +
+      '(`"stream_options": {"include_usage": true}`).',
+    query: z.strictObject({ ...timeSpanQuery, ...tenantQuery }),
+    answers: { 200: { description: "the counts", schema: statsSchema } },
+    refusals: { 400: ["ambiguous_id"], 404: ["deployment_not_found"] },
+    async handle({ params, principal, query }) {
+      const viewer = tenantFilter(principal, query.user_id);
+      const { deployment_id: id, artifact_id: shownId } = await requireDeployment(
+        ctx,
+        params,
+        viewer,
+      );
+      await requests.writeCountsOf(id);
+      const span = await readTimeSpan(ctx.pool, query);
+      const minutes = await listRequests(ctx.pool, id, span);
+      return {
+        deployment_id: shownId,
+        ...showTimeSpan(span),
+        total: countsOf(minutes),
+        buckets: byBucket(minutes).map(([at, each]) => ({ at, ...countsOf(each) })),
+      };
+    },
+  });
+}
+
+/** By where each begins. */
+function byBucket(minutes: RequestMinute[]): [string, RequestMinute[]][] {
+  const buckets = new Map<string, RequestMinute[]>();
+  for (const minute of minutes) {
+    const at = minute.bucket.toISOString();
+    const known = buckets.get(at);
+    if (known) known.push(minute);
+    else buckets.set(at, [minute]);
+  }
+  return [...buckets];
+}
+
+function countsOf(minutes: RequestMinute[]): z.output<typeof statsSchema>["total"] {
+  const latency = emptyCounts();
+  for (const minute of minutes) addCounts(latency, minute.latency);
+  const sum = (column: "requests" | "errors"): number =>
+    minutes.reduce((total, minute) => total + minute[column], 0);
+  const known = (column: "input_tokens" | "output_tokens"): number | null => {
+    const values = minutes.flatMap((minute) => minute[column] ?? []);
+    return values.length > 0 ? values.reduce((total, value) => total + value, 0) : null;
+  };
+  return {
+    requests: sum("requests"),
+    errors: sum("errors"),
+    latency_p50_s: inSeconds(quantile(latency, 0.5)),
+    latency_p99_s: inSeconds(quantile(latency, 0.99)),
+    input_tokens: known("input_tokens"),
+    output_tokens: known("output_tokens"),
+  };
+}
+
+const inSeconds = (ms: number | null): number | null =>
+  ms === null ? null : Math.round(ms) / 1000;

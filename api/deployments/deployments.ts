@@ -1,0 +1,175 @@
+import { z } from "zod";
+import type { Viewer } from "../../core/accounts/principal";
+import { DEPLOYMENT_STATUSES, MAX_REPLICAS } from "../../core/deployments/workflow";
+import { Conflict, InvalidRequest } from "../../core/errors";
+import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
+import { type Route, route } from "../../platform/http/route";
+import { transaction } from "../../platform/postgres/transaction";
+import type { Context } from "../../services/context";
+import {
+  findDeployments,
+  listDeployments,
+  lockDeployment,
+  type ShownDeploymentRow,
+  setReplicas,
+} from "../../services/deployments/deployments";
+import { listPlacements, stopPlacements } from "../../services/deployments/placements";
+import { stopDeployment } from "../../services/deployments/stop-deployment";
+import { requireOne } from "../accounts/one-tenants";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import {
+  deploymentDetailSchema,
+  deploymentSchema,
+  presentDeployment,
+  presentDeploymentDetail,
+} from "./present-deployment";
+
+const NOT_FOUND = { 400: ["ambiguous_id"], 404: ["deployment_not_found"] };
+const query = z.strictObject(tenantQuery);
+
+const replicas = z.int().min(1).max(MAX_REPLICAS).optional();
+
+export function deploymentRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/deployments"],
+      scope: "user",
+      operationId: "listDeployments",
+      tag: "Deployments",
+      summary: "List deployments, newest first",
+      query: z.strictObject({
+        status: z.array(z.enum(DEPLOYMENT_STATUSES)).optional(),
+        ...pageQuery,
+        ...tenantQuery,
+      }),
+      answers: {
+        200: {
+          description: "a page of deployments",
+          schema: listOf("deployments", deploymentSchema),
+        },
+      },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const viewer = tenantFilter(principal, query.user_id);
+        const rows = await listDeployments(ctx.pool, viewer, query.status, page);
+        const ids = rows.map((row) => row.deployment_id);
+        const placements = await listPlacements(ctx.pool, ids, true);
+        return presentPage(
+          "deployments",
+          rows,
+          page,
+          (row) => row.deployment_id,
+          (row) =>
+            presentDeployment(
+              row,
+              placements.filter((one) => one.deployment_id === row.deployment_id),
+            ),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/deployments/:deployment_id"],
+      scope: "user",
+      operationId: "getDeployment",
+      tag: "Deployments",
+      summary: "Read a deployment, and where it was served",
+      query,
+      answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
+      refusals: NOT_FOUND,
+      handle: async ({ params, principal, query: { user_id } }) =>
+        await detail(ctx, params, tenantFilter(principal, user_id)),
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/deployments/:deployment_id/stop"],
+      scope: "user",
+      operationId: "stopDeployment",
+      tag: "Deployments",
+      summary: "Stop a deployment",
+      description:
+        "Its bill is closed with the answer. It is `stopping` while a server of it may still run, then " +
+        "`stopped`. One that is stopped answers the same.",
+      query,
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: {
+        202: { description: "it is stopping", schema: deploymentDetailSchema },
+        200: { description: "it is stopped", schema: deploymentDetailSchema },
+      },
+      refusals: NOT_FOUND,
+      async handle({ params, principal, query: { user_id }, reply }) {
+        const viewer = tenantFilter(principal, user_id);
+        const { deployment_id: id } = await requireDeployment(ctx, params, viewer);
+        await stopDeployment(ctx, id, viewer, principal.keyName);
+        const stopped = await detail(ctx, params, viewer);
+        reply.code(stopped.status === "stopped" ? 200 : 202);
+        return stopped;
+      },
+    }),
+    route({
+      method: "PATCH",
+      paths: ["/api/deployments/:deployment_id"],
+      scope: "user",
+      operationId: "scaleDeployment",
+      tag: "Deployments",
+      summary: "Change how many servers a deployment has",
+      description:
+        "At least `min_replicas`, and up to `max_replicas` while workers that fit are idle. With fewer than " +
+        "there are, the last ones are stopped.",
+      query,
+      body: {
+        schema: z.strictObject({ min_replicas: replicas, max_replicas: replicas }),
+        examples: { two: { min_replicas: 1, max_replicas: 2 } },
+      },
+      answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
+      refusals: { ...NOT_FOUND, 409: ["deployment_stopped"] },
+      async handle({ params, principal, query: { user_id }, body }) {
+        const viewer = tenantFilter(principal, user_id);
+        await scale(ctx, await requireDeployment(ctx, params, viewer), body);
+        return await detail(ctx, params, viewer);
+      },
+    }),
+  ];
+}
+
+export async function requireDeployment(
+  ctx: Context,
+  { deployment_id: id = "" }: Record<string, string>,
+  viewer: Viewer,
+): Promise<ShownDeploymentRow> {
+  return requireOne("deployment", id, await findDeployments(ctx.pool, id, viewer));
+}
+
+export const deploymentStopped = (id: string, status: string): Conflict =>
+  new Conflict("deployment_stopped", `deployment "${id}" is ${status}`);
+
+async function detail(ctx: Context, params: Record<string, string>, viewer: Viewer) {
+  const row = await requireDeployment(ctx, params, viewer);
+  return presentDeploymentDetail(row, await listPlacements(ctx.pool, [row.deployment_id]));
+}
+
+interface Wanted {
+  min_replicas?: number | undefined;
+  max_replicas?: number | undefined;
+}
+
+async function scale(
+  ctx: Context,
+  { deployment_id: id, artifact_id: shownId }: ShownDeploymentRow,
+  wanted: Wanted,
+): Promise<void> {
+  await transaction(ctx.pool, async (db) => {
+    const row = await lockDeployment(db, id);
+    if (!row) throw new Error(`deployment ${id} is gone`);
+    if (row.status !== "active") throw deploymentStopped(shownId, row.status);
+    const { min_replicas: min = row.min_replicas, max_replicas: max = row.max_replicas } = wanted;
+    if (min > max) {
+      const message = `"min_replicas" (${min}) is more than "max_replicas" (${max})`;
+      throw new InvalidRequest(message, "min_replicas");
+    }
+    await setReplicas(db, id, min, max);
+    await stopPlacements(db, id, max);
+  });
+  ctx.signals.emit("deployment", id);
+}

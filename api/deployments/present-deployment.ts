@@ -1,0 +1,109 @@
+import { z } from "zod";
+import { priceJob } from "../../core/billing/pricing";
+import { portionsOf } from "../../core/billing/record";
+import {
+  DEPLOYMENT_STATUSES,
+  MAX_REPLICAS,
+  PLACEMENT_OUTCOMES,
+  PLACEMENT_STATES,
+} from "../../core/deployments/workflow";
+import type { ShownDeploymentRow } from "../../services/deployments/deployments";
+import type { PlacementRow } from "../../services/deployments/placements";
+import { timestamp } from "../timestamp";
+
+const replicas = z.int().min(1).max(MAX_REPLICAS);
+
+const replicaSchema = z.object({
+  worker_id: z.string().nullable(),
+  state: z.enum(PLACEMENT_STATES),
+  healthy: z.boolean(),
+  inference_url: z.string().nullable(),
+  since: timestamp,
+});
+
+const placementSchema = z.object({
+  placement: z.int(),
+  job_id: z.string().describe("the job that made it"),
+  worker_id: z.string().nullable(),
+  state: z.enum(PLACEMENT_STATES),
+  outcome: z.enum(PLACEMENT_OUTCOMES).nullable().describe("why it has ended"),
+  inference_url: z.string().nullable(),
+  created_at: timestamp,
+  serving_at: timestamp.nullable(),
+  ended_at: timestamp.nullable(),
+});
+
+const fields = {
+  deployment_id: z.string(),
+  user_id: z.string(),
+  status: z.enum(DEPLOYMENT_STATUSES),
+  checkpoint_id: z.string().nullable(),
+  job_id: z.string().describe("the job that deployed it; its billing record is the deployment's"),
+  url: z.string().describe("where it answers, wherever it runs: send requests below it"),
+  inference_url: z.string().nullable().describe("where it runs right now"),
+  scaling: z.object({ min_replicas: replicas, max_replicas: replicas }),
+  replicas: z.array(replicaSchema).describe("its servers, and the one that is being made"),
+  trouble: z.string().nullable().describe("why it has fewer servers than it should"),
+  created_at: timestamp.describe("since then it is billed"),
+  stop_requested_at: timestamp.nullable().describe("until then it is billed"),
+  stopped_at: timestamp.nullable(),
+  stopped_by: z.string().nullable(),
+  cost_usd: z.number().describe("so far"),
+};
+
+export const deploymentSchema = z.object(fields).meta({ id: "Deployment" });
+
+export const deploymentDetailSchema = z
+  .object({ ...fields, placements: z.array(placementSchema).describe("all there ever were") })
+  .meta({ id: "DeploymentDetail" });
+
+/** @param placements of this deployment, all or the live ones. */
+export function presentDeployment(row: ShownDeploymentRow, placements: PlacementRow[]) {
+  const live = placements.filter(({ state }) => state !== "ended");
+  const serving = live.filter(({ state }) => state === "serving");
+  return {
+    deployment_id: row.artifact_id,
+    user_id: row.user_id,
+    status: row.status,
+    checkpoint_id: row.checkpoint_id,
+    job_id: row.job_id,
+    url: `/api/deployments/${encodeURIComponent(row.artifact_id)}/v1`,
+    inference_url: (serving.find(({ healthy }) => healthy) ?? serving[0])?.inference_url ?? null,
+    scaling: { min_replicas: row.min_replicas, max_replicas: row.max_replicas },
+    replicas: live.map((one) => ({
+      worker_id: one.worker_id,
+      state: one.state,
+      healthy: one.state === "serving" && one.healthy,
+      inference_url: one.inference_url,
+      since: (one.stopping_at ?? one.serving_at ?? one.created_at).toISOString(),
+    })),
+    trouble: row.trouble,
+    created_at: row.active_at.toISOString(),
+    stop_requested_at: row.stop_requested_at?.toISOString() ?? null,
+    stopped_at: row.stopped_at?.toISOString() ?? null,
+    stopped_by: row.stopped_by,
+    cost_usd: costOf(row),
+  };
+}
+
+export function presentDeploymentDetail(row: ShownDeploymentRow, placements: PlacementRow[]) {
+  return {
+    ...presentDeployment(row, placements),
+    placements: placements.map((one) => ({
+      placement: one.placement,
+      job_id: one.job_id,
+      worker_id: one.worker_id,
+      state: one.state,
+      outcome: one.outcome,
+      inference_url: one.inference_url,
+      created_at: one.created_at.toISOString(),
+      serving_at: one.serving_at?.toISOString() ?? null,
+      ended_at: one.ended_at?.toISOString() ?? null,
+    })),
+  };
+}
+
+function costOf({ lifetime_days: days, bill }: ShownDeploymentRow): number {
+  const metrics = { ...bill.metrics, deployment_lifetime_days: days };
+  return Number(priceJob("deploy", portionsOf({ ...bill, metrics }), bill.rate_card).totalCostUsd);
+}

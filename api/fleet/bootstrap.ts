@@ -1,0 +1,65 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { Conflict } from "../../core/errors";
+import { type Route, route } from "../../platform/http/route";
+import { transaction } from "../../platform/postgres/transaction";
+import { hostKeyField } from "../../platform/ssh/host-key";
+import { recordAudit } from "../../services/accounts/audit";
+import type { Context } from "../../services/context";
+import { listSteps, requestBootstrap } from "../../services/fleet/bootstraps";
+import { presentWorkerDetail, workerDetailSchema } from "./present-worker";
+import { requireWorker } from "./workers";
+
+export function bootstrapRoute(ctx: Context): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/workers/:worker_id/bootstrap"],
+    scope: "user",
+    operationId: "bootstrapWorker",
+    tag: "Workers",
+    summary: "Set a worker up again",
+    description:
+      "For one that was registered with `ssh_host` and is in `error` or `dead`. What is there already " +
+      "is kept, so that it goes on where it failed. Asking again meanwhile changes nothing.",
+    body: {
+      schema: z.strictObject({
+        ssh_host_key: hostKeyField
+          .optional()
+          .describe("trusted from now on, where the machine was made anew"),
+      }),
+      examples: {},
+      optional: true,
+    },
+    answers: { 202: { description: "the worker, `bootstrapping`", schema: workerDetailSchema } },
+    refusals: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
+    async handle({ body, params, principal, request }) {
+      const viewer = viewerOf(principal);
+      const registered = await requireWorker(ctx, params, viewer);
+      const { worker_id: workerId, user_id: userId, ssh_host: host } = registered;
+      if (host === null) {
+        throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
+      }
+      const run = await transaction(ctx.pool, async (db) => {
+        const begun = await requestBootstrap(db, workerId, {
+          hostKey: body.ssh_host_key ?? null,
+          keyId: principal.ownerKeyId,
+        });
+        if (begun !== undefined) {
+          const after = { ssh_host_key: body.ssh_host_key ?? null };
+          const action = "worker_set_up_again";
+          await recordAudit(db, { userId, action, subject: workerId, principal, after });
+        }
+        return begun;
+      });
+      const worker = await requireWorker(ctx, params, viewer);
+      // Asked again while it is at it.
+      const goesOn = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
+      if (run === undefined && !goesOn) {
+        const message = `worker "${workerId}" is ${worker.status}; only one in error or dead is set up again`;
+        throw new Conflict("worker_in_service", message);
+      }
+      request.log.info({ worker_id: workerId, run }, "bootstrap requested");
+      return presentWorkerDetail(worker, await listSteps(ctx.pool, workerId));
+    },
+  });
+}

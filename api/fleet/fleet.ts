@@ -1,0 +1,97 @@
+import { z } from "zod";
+import { WORKER_STATUSES, type WorkerStatus } from "../../core/jobs/states";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import { type FleetGroup, readFleetGroups } from "../../services/fleet/fleet-summary";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+
+const gpuSchema = z.object({
+  gpu_type: z.string(),
+  workers: z.int(),
+  gpus: z.int(),
+  busy_gpus: z.int().describe("of workers that run a job"),
+  idle_gpus: z.int().describe("of workers that could take one"),
+});
+
+const fleetSchema = z
+  .object({
+    workers: z.int(),
+    by_status: z.object(
+      Object.fromEntries(WORKER_STATUSES.map((status) => [status, z.int()])) as Record<
+        WorkerStatus,
+        z.ZodInt
+      >,
+    ),
+    draining: z.int().describe("among idle and busy ones"),
+    gpus: z.int(),
+    busy_gpus: z.int(),
+    idle_gpus: z.int(),
+    by_gpu_type: z.array(gpuSchema).describe("most GPUs first; CPU workers among them"),
+    util: z.number().nullable().describe("percent; mean of idle and busy workers that report it"),
+    mem_used: z.number().nullable().describe("GB, of these workers"),
+    mem_total: z.number().nullable().describe("GB, of these workers"),
+  })
+  .meta({ id: "Fleet" });
+
+export function fleetRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/fleet"],
+    scope: "user",
+    operationId: "getFleet",
+    tag: "Workers",
+    summary: "Count your workers and shared ones, and their GPUs",
+    query: z.strictObject(tenantQuery),
+    answers: { 200: { description: "the fleet", schema: fleetSchema } },
+    async handle({ principal, query }) {
+      const viewer = tenantFilter(principal, query.user_id);
+      return summarise(await readFleetGroups(ctx.pool, viewer));
+    },
+  });
+}
+
+function summarise(groups: FleetGroup[]): z.infer<typeof fleetSchema> {
+  const ofStatus = (status: WorkerStatus) => groups.filter((group) => group.status === status);
+  const types = [...new Set(groups.map(({ gpu_type: type }) => type))].map((type) =>
+    summariseType(
+      type,
+      groups.filter((group) => group.gpu_type === type),
+    ),
+  );
+  const reporting = sum(groups, ({ reporting: count }) => count);
+  const live = groups.filter(isLive);
+  const total = (pick: (group: FleetGroup) => number | null): number | null =>
+    live.some((group) => pick(group) !== null) ? sum(live, (group) => pick(group) ?? 0) : null;
+  return {
+    workers: sum(groups, ({ workers }) => workers),
+    by_status: Object.fromEntries(
+      WORKER_STATUSES.map((status) => [status, sum(ofStatus(status), ({ workers }) => workers)]),
+    ) as Record<WorkerStatus, number>,
+    draining: sum(live, ({ draining, workers }) => (draining ? workers : 0)),
+    gpus: sum(types, ({ gpus }) => gpus),
+    busy_gpus: sum(types, ({ busy_gpus: gpus }) => gpus),
+    idle_gpus: sum(types, ({ idle_gpus: gpus }) => gpus),
+    by_gpu_type: types.sort((a, b) => b.gpus - a.gpus || b.workers - a.workers),
+    util:
+      reporting > 0
+        ? sum(groups, ({ util, reporting: count }) => (util ?? 0) * count) / reporting
+        : null,
+    mem_used: total((group) => group.mem_used),
+    mem_total: total((group) => group.mem_total),
+  };
+}
+
+const summariseType = (type: string, groups: FleetGroup[]): z.infer<typeof gpuSchema> => ({
+  gpu_type: type,
+  workers: sum(groups, ({ workers }) => workers),
+  gpus: sum(groups, ({ gpus }) => gpus),
+  busy_gpus: sum(groups, ({ status, gpus }) => (status === "busy" ? gpus : 0)),
+  idle_gpus: sum(groups, ({ status, draining, gpus }) =>
+    status === "idle" && !draining ? gpus : 0,
+  ),
+});
+
+const isLive = ({ status }: FleetGroup): boolean => status === "idle" || status === "busy";
+
+const sum = <T>(items: T[], pick: (item: T) => number): number =>
+  items.reduce((total, item) => total + pick(item), 0);

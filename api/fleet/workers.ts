@@ -1,0 +1,217 @@
+import { z } from "zod";
+import type { Principal, Viewer } from "../../core/accounts/principal";
+import { viewerOf } from "../../core/accounts/principal";
+import { Conflict, NotFound } from "../../core/errors";
+import { WORKER_STATUSES } from "../../core/jobs/states";
+import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
+import { type Route, route } from "../../platform/http/route";
+import { transaction } from "../../platform/postgres/transaction";
+import { recordAudit } from "../../services/accounts/audit";
+import { revokeKey } from "../../services/accounts/keys";
+import type { Context } from "../../services/context";
+import { losePlacements } from "../../services/deployments/placements";
+import { listSteps } from "../../services/fleet/bootstraps";
+import {
+  findShownWorker,
+  findWorker,
+  listWorkers,
+  type ShownWorkerRow,
+} from "../../services/fleet/worker-list";
+import {
+  decommissionWorker,
+  drainWorker,
+  resetWorker,
+  undrainWorker,
+} from "../../services/fleet/workers";
+import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../../services/jobs/lose-attempt";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { searchQuery } from "../search-query";
+import {
+  presentWorker,
+  presentWorkerDetail,
+  workerDetailSchema,
+  workerSchema,
+} from "./present-worker";
+
+const NOT_FOUND = { 404: ["worker_not_found"] };
+
+export function workerRoutes(ctx: Context): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/workers"],
+      scope: "user",
+      operationId: "listWorkers",
+      tag: "Workers",
+      summary: "List your workers and shared ones, the last registered first",
+      query: z.strictObject({
+        ...pageQuery,
+        status: z.array(z.enum(WORKER_STATUSES)).min(1).max(16).optional().describe("any of these"),
+        gpu: z.string().min(1).max(128).optional().describe("a part of its GPU's name"),
+        ...searchQuery("a part of a worker's id or of a tag"),
+        ...tenantQuery,
+      }),
+      answers: {
+        200: { description: "a page of workers", schema: listOf("workers", workerSchema) },
+      },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const viewer = tenantFilter(principal, query.user_id);
+        const filter = { statuses: query.status, gpu: query.gpu, text: query.q };
+        const rows = await listWorkers(ctx.pool, viewer, filter, page);
+        return presentPage("workers", rows, page, (row) => row.worker_id, presentWorker);
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/workers/:worker_id"],
+      scope: "user",
+      operationId: "getWorker",
+      tag: "Workers",
+      summary: "Read a worker",
+      answers: { 200: { description: "the worker", schema: workerDetailSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        const { worker_id: id = "" } = params;
+        const worker = await findShownWorker(ctx.pool, id, viewerOf(principal));
+        if (!worker) throw new NotFound("worker", id, "worker_id");
+        const steps = worker.is_own ? await listSteps(ctx.pool, id) : [];
+        return presentWorkerDetail(worker, steps);
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/drain"],
+      scope: "user",
+      operationId: "drainWorker",
+      tag: "Workers",
+      summary: "Let a worker finish its job and take no other",
+      description:
+        "Its waiting poll ends. `undrain` ends the draining, and so does registering again as another boot.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 202: { description: "the worker", schema: workerSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        const viewer = viewerOf(principal);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
+        await transaction(ctx.pool, async (db) => {
+          await drainWorker(db, workerId);
+          await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
+        });
+        ctx.signals.wake([workerId]);
+        return presentWorker(await requireWorker(ctx, params, viewer));
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/undrain"],
+      scope: "user",
+      operationId: "undrainWorker",
+      tag: "Workers",
+      summary: "Let a draining worker take jobs again",
+      description:
+        "An agent that has left by then must be started again. A worker that is not draining stays as it is.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 200: { description: "the worker", schema: workerSchema } },
+      refusals: NOT_FOUND,
+      async handle({ params, principal }) {
+        const viewer = viewerOf(principal);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
+        await transaction(ctx.pool, async (db) => {
+          await undrainWorker(db, workerId);
+          const action = "worker_undrained";
+          await recordAudit(db, { userId, action, subject: workerId, principal });
+        });
+        ctx.signals.queueChanged();
+        return presentWorker(await requireWorker(ctx, params, viewer));
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/workers/:worker_id/reset"],
+      scope: "admin",
+      operationId: "resetWorker",
+      tag: "Workers",
+      summary: "Put a worker in `error` back to work",
+      description: "Ends draining too. A worker also leaves `error` by registering again.",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 200: { description: "the worker", schema: workerSchema } },
+      refusals: { ...NOT_FOUND, 409: ["worker_not_set_up"] },
+      async handle({ params }) {
+        const { worker_id: workerId } = await requireWorker(ctx, params, null);
+        if (!(await resetWorker(ctx.pool, workerId))) {
+          const message = `worker "${workerId}" has not been heard: it must register, or be set up again`;
+          throw new Conflict("worker_not_set_up", message);
+        }
+        ctx.signals.queueChanged();
+        return presentWorker(await requireWorker(ctx, params, null));
+      },
+    }),
+    route({
+      method: "DELETE",
+      paths: ["/api/workers/:worker_id"],
+      scope: "user",
+      operationId: "decommissionWorker",
+      tag: "Workers",
+      summary: "Take a worker out of the fleet",
+      description:
+        "At once: an attempt that it runs is lost and queued again, its agent is told to leave, and a " +
+        "worker that was set up over SSH loses its key. Drain it first to let its job end. " +
+        "An agent that is started anew registers it anew.",
+      answers: {
+        200: {
+          description: "it is out",
+          schema: z.object({ worker_id: z.string(), decommissioned: z.literal(true) }),
+        },
+      },
+      refusals: NOT_FOUND,
+      async handle({ params, principal, request }) {
+        const worker = await requireWorker(ctx, params, viewerOf(principal), true);
+        const { worker_id: workerId } = worker;
+        // Asked again, it is out already.
+        if (worker.decommissioned_at === null) {
+          await decommission(ctx, workerId, principal);
+          request.log.info({ worker_id: workerId }, "worker decommissioned");
+        }
+        return { worker_id: workerId, decommissioned: true };
+      },
+    }),
+  ];
+}
+
+export async function requireWorker(
+  ctx: Context,
+  { worker_id: workerId = "" }: Record<string, string>,
+  viewer: Viewer,
+  gone = false,
+): Promise<ShownWorkerRow> {
+  const worker = await findWorker(ctx.pool, workerId, viewer, gone);
+  if (!worker) throw new NotFound("worker", workerId, "worker_id");
+  return worker;
+}
+
+async function decommission(ctx: Context, workerId: string, principal: Principal): Promise<void> {
+  const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
+    const { firstLeaseS: leaseS } = ctx.config.outbox;
+    const losing = { workerId, reason: "it was decommissioned", leaseS };
+    const { lost } = await loseHeldAttempt(db, losing, async () => true);
+    // Read under its lock: a bootstrap may be about to make another key.
+    const worker = await lockWorkerHolding(db, workerId, undefined);
+    const keyId = worker?.bootstrap_key_id ?? null;
+    await decommissionWorker(db, workerId);
+    if (keyId !== null) await revokeKey(db, keyId, null);
+    const deployments = await losePlacements(db, workerId);
+    await recordAudit(db, {
+      userId: worker?.user_id ?? null,
+      action: "worker_decommissioned",
+      subject: workerId,
+      principal,
+    });
+    return { lost, keyId, deployments };
+  });
+  for (const id of deployments) ctx.signals.emit("deployment", id);
+  if (keyId !== null) await ctx.signals.revoked(keyId);
+  if (lost) ctx.signals.emit("outbox", owedFor(lost));
+  ctx.signals.queueChanged();
+  ctx.signals.wake([workerId]);
+}

@@ -1,0 +1,51 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { Conflict, NotFound } from "../../core/errors";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import { cancelJob } from "../../services/jobs/cancel-job";
+import type { JobPresenter } from "./job-presenter";
+import { requireJob } from "./jobs";
+import { jobSchema } from "./present-job";
+
+export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/jobs/:job_id/cancel"],
+    scope: "user",
+    operationId: "cancelJob",
+    tag: "Jobs",
+    summary: "Cancel a job",
+    description:
+      "From here on the job ends `cancelled` and is never queued again. One that no worker runs has " +
+      "ended with this answer; one that runs ends when its worker has stopped it, or when the grace " +
+      "is over. Asking again changes nothing.",
+    body: { schema: z.strictObject({}), examples: {}, optional: true },
+    answers: { 202: { description: "the job, as it stands now", schema: jobSchema } },
+    refusals: { 404: ["job_not_found"], 409: ["job_finalising", "job_already_finished"] },
+    async handle({ principal, params, request }) {
+      const viewer = viewerOf(principal);
+      const { job_id: jobId = "" } = params;
+      const answer = await cancelJob(ctx, jobId, viewer, principal.keyName);
+      switch (answer) {
+        case "unknown":
+          throw new NotFound("job", jobId, "job_id");
+        case "finished":
+          throw new Conflict(
+            "job_already_finished",
+            "the job has ended; nothing is left to cancel",
+          );
+        case "finalising":
+          throw new Conflict(
+            "job_finalising",
+            "the job's result is accepted; its end is being written",
+          );
+        case "ended":
+        case "requested":
+          break;
+      }
+      request.log.info({ job_id: jobId, answer }, "cancel accepted");
+      return await presenter.presentOne(await requireJob(ctx, params, viewer));
+    },
+  });
+}

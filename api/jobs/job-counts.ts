@@ -1,0 +1,127 @@
+import { z } from "zod";
+import type { Viewer } from "../../core/accounts/principal";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import type { PendingReason } from "../../core/jobs/pending-reason";
+import { JOB_STATUSES, waitsForWorker } from "../../core/jobs/states";
+import { Shared } from "../../platform/concurrency/shared";
+import { type Route, route } from "../../platform/http/route";
+import { readClock } from "../../platform/postgres/clock";
+import type { Context } from "../../services/context";
+import { countJobs, type JobCount, listQueueFronts } from "../../services/jobs/job-counts";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { givenTime, timestamp } from "../timestamp";
+import type { JobPresenter } from "./job-presenter";
+
+const DAY_MS = 86_400_000;
+/** Requirement groups whose reason to wait is worked out, the largest first. */
+const MAX_GROUPS = 500;
+/** The code of the jobs in all further groups. */
+const OTHER = "other";
+
+const byStatus = z.object(
+  Object.fromEntries(JOB_STATUSES.map((status) => [status, z.int()])) as Record<
+    (typeof JOB_STATUSES)[number],
+    z.ZodInt
+  >,
+);
+const counts = z.record(z.string(), z.int());
+
+const countsSchema = z
+  .object({
+    by_status: byStatus.describe("all unfinished jobs, and those that ended after `ended_after`"),
+    by_job_type: z
+      .object(
+        Object.fromEntries(JOB_TYPES.map((type) => [type, byStatus])) as Record<
+          (typeof JOB_TYPES)[number],
+          typeof byStatus
+        >,
+      )
+      .describe("the same for each job type"),
+    by_pending_code: counts.describe(
+      "jobs that wait for a worker by the code of `pending_reason`; of jobs with the same requirements the " +
+        `first one's. \`${OTHER}\`: beyond ${MAX_GROUPS} different requirements`,
+    ),
+    by_error_code: counts.describe("jobs that failed after `ended_after`"),
+    ended_after: timestamp,
+  })
+  .meta({ id: "JobCounts" });
+
+export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
+  // Dashboards ask often, and several at once get the same answer.
+  const shared = new Shared<z.infer<typeof countsSchema>>();
+  return route({
+    method: "GET",
+    paths: ["/api/jobs/counts"],
+    scope: "user",
+    operationId: "countJobs",
+    tag: "Jobs",
+    summary: "Count jobs by status, type, reason to wait and error",
+    query: z.strictObject({
+      ended_after: givenTime
+        .optional()
+        .describe("count finished jobs that ended after this time; by default a day ago"),
+      ...tenantQuery,
+    }),
+    answers: { 200: { description: "the counts", schema: countsSchema } },
+    async handle({ principal, query }) {
+      const viewer = tenantFilter(principal, query.user_id);
+      return await shared.do(JSON.stringify([viewer, query.ended_after]), async () => {
+        const now = Date.parse(await readClock(ctx.pool));
+        const endedAfter = query.ended_after ?? new Date(now - DAY_MS).toISOString();
+        const rows = await countJobs(ctx.pool, viewer, endedAfter);
+        return {
+          by_status: statusesOf(rows),
+          by_job_type: Object.fromEntries(
+            JOB_TYPES.map((type) => [
+              type,
+              statusesOf(rows.filter((row) => row.job_type === type)),
+            ]),
+          ) as z.infer<typeof countsSchema>["by_job_type"],
+          by_pending_code: await countReasons(ctx, presenter, viewer, rows),
+          by_error_code: sumBy(rows, ({ error_code: code }) => code ?? undefined),
+          ended_after: endedAfter,
+        };
+      });
+    },
+  });
+}
+
+const statusesOf = (rows: JobCount[]): z.infer<typeof byStatus> => {
+  const sums = sumBy(rows, ({ status }) => status);
+  return Object.fromEntries(JOB_STATUSES.map((status) => [status, sums[status] ?? 0])) as z.infer<
+    typeof byStatus
+  >;
+};
+
+function sumBy<Row extends { jobs: number }>(
+  rows: Row[],
+  nameOf: (row: Row) => string | undefined,
+): Record<string, number> {
+  const sums: Record<string, number> = {};
+  for (const row of rows) {
+    const name = nameOf(row);
+    if (name !== undefined) sums[name] = (sums[name] ?? 0) + row.jobs;
+  }
+  return sums;
+}
+
+const total = (rows: { jobs: number }[]): number => rows.reduce((sum, { jobs }) => sum + jobs, 0);
+
+async function countReasons(
+  ctx: Context,
+  presenter: JobPresenter,
+  viewer: Viewer,
+  rows: JobCount[],
+): Promise<Record<string, number>> {
+  const fronts = await listQueueFronts(ctx.pool, viewer, MAX_GROUPS);
+  const reasons = await presenter.explain(fronts);
+  const sums = sumBy(
+    fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),
+    ({ code }): PendingReason["code"] | undefined => code,
+  );
+  // Jobs that wait and are not in the queue are between two attempts. The queue was read a moment later.
+  const waiting = rows.filter(({ status }) => waitsForWorker(status));
+  const missing = total(waiting) - total(fronts);
+  const code = fronts.length < MAX_GROUPS ? "between_attempts" : OTHER;
+  return missing > 0 ? { ...sums, [code]: missing } : sums;
+}

@@ -1,0 +1,117 @@
+import { z } from "zod";
+import type { Viewer } from "../../core/accounts/principal";
+import { viewerOf } from "../../core/accounts/principal";
+import { isFinal } from "../../core/jobs/states";
+import { type Route, route } from "../../platform/http/route";
+import {
+  EVENT_STREAM,
+  eventSchema,
+  KEEP_ALIVE,
+  KEEP_ALIVE_MS,
+  type ServerSentEvent,
+  sendEvents,
+} from "../../platform/http/sse";
+import type { Context } from "../../services/context";
+import { glanceAtJob, type JobEventRow, listJobEvents } from "../../services/jobs/job-events";
+import type { JobWatch } from "./job-watch";
+import { requireJobGlance } from "./jobs";
+
+/** Empty as a browser sends it that has seen no event. */
+const EVENT_ID = /^[0-9]{0,15}$/;
+
+export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
+  return [
+    route({
+      method: "GET",
+      paths: ["/api/jobs/:job_id/events"],
+      scope: "user",
+      waits: true,
+      operationId: "streamJobEvents",
+      tag: "Jobs",
+      summary: "Follow a job",
+      description:
+        "Server-sent events. `status`: each change of status so far, then each as it comes; the data is " +
+        "`{job_id, status, attempts, worker_id, error_code, at}`. `progress`: `{job_id, progress}`, " +
+        "without an id, as it changes. The stream ends after the job's last status.",
+      headers: {
+        "Last-Event-ID": z
+          .string()
+          .regex(EVENT_ID, "is not the id of an event")
+          .optional()
+          .describe("the id of the last event that arrived: the stream goes on after it"),
+      },
+      answers: {
+        200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } },
+        204: { description: "the job has ended, and its last event has arrived" },
+      },
+      refusals: { 404: ["job_not_found"] },
+      async handle({ params, headers, request, reply, principal }) {
+        const viewer = viewerOf(principal);
+        const { job_id: jobId, status } = await requireJobGlance(ctx, params, viewer);
+        const afterId = Number(headers["Last-Event-ID"] ?? 0);
+        if (
+          isFinal(status) &&
+          (await listJobEvents(ctx.pool, jobId, viewer, afterId)).length === 0
+        ) {
+          // To a browser's EventSource: nothing more will come, do not ask again.
+          return reply.code(204).send();
+        }
+        const { signal } = ctx.parking.park(request, principal, reply, {
+          maxS: ctx.config.http.maxStreamS,
+        });
+        return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal), signal);
+      },
+    }),
+  ];
+}
+
+interface Followed {
+  jobId: string;
+  viewer: Viewer;
+  afterId: number;
+}
+
+async function* follow(
+  ctx: Context,
+  watch: JobWatch,
+  { jobId, viewer, afterId }: Followed,
+  signal: AbortSignal,
+): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
+  const watcher = watch.watch(jobId, signal);
+  let lastId = afterId;
+  let progress: number | null = null;
+  try {
+    while (!signal.aborted) {
+      const events = await listJobEvents(ctx.pool, jobId, viewer, lastId);
+      for (const event of events) {
+        lastId = event.event_id;
+        yield asEvent(event);
+      }
+      const job = await glanceAtJob(ctx.pool, jobId, viewer);
+      if (!job) return;
+      // The last word is its last status.
+      if (!isFinal(job.status) && job.progress !== null && job.progress !== progress) {
+        progress = job.progress;
+        yield { event: "progress", data: JSON.stringify({ job_id: jobId, progress }) };
+      }
+      // Its last event is out, unless it came between the two reads: then another round finds it.
+      if (isFinal(job.status) && events.length === 0) return;
+      if (isFinal(job.status)) continue;
+      watcher.markRead({ ...job, last_event_id: lastId });
+      // While the watcher tells of no change, there is nothing to read.
+      while (!(await watcher.next(KEEP_ALIVE_MS))) yield KEEP_ALIVE;
+    }
+  } finally {
+    watcher.close();
+  }
+}
+
+function asEvent(row: JobEventRow): ServerSentEvent {
+  const { event_id: id, job_id, status, attempts, worker_id, error_code, created_at } = row;
+  const at = created_at.toISOString();
+  return {
+    id,
+    event: "status",
+    data: JSON.stringify({ job_id, status, attempts, worker_id, error_code, at }),
+  };
+}

@@ -1,0 +1,77 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { MAX_ATTEMPTS } from "../../core/constants";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import { listMetrics, type MetricsPoint } from "../../services/jobs/job-metrics";
+import { timestamp } from "../timestamp";
+import { requireJobGlance } from "./jobs";
+
+/** Among the series, by this name. */
+const PROGRESS = "progress";
+
+const metricsSchema = z
+  .object({
+    job_id: z.string(),
+    attempt: z.int(),
+    at: z.array(timestamp).describe("oldest first"),
+    series: z
+      .record(z.string(), z.array(z.number().nullable()))
+      .describe("by name, a value for each of `at`; null where it was not reported"),
+  })
+  .meta({ id: "JobMetrics" });
+
+export function jobMetricsRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/jobs/:job_id/metrics"],
+    scope: "user",
+    operationId: "getJobMetrics",
+    tag: "Jobs",
+    summary: "Show what a job reported over time",
+    description:
+      "Progress and the numbers of `::forge` lines, as its worker's heartbeats told them: a point each 10 s, of " +
+      "long attempts fewer. Kept for 30 days. What a job has made is in its result and manifest.",
+    query: z.strictObject({
+      attempt: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(MAX_ATTEMPTS)
+        .optional()
+        .describe("by default the latest"),
+      max_points: z.coerce
+        .number()
+        .int()
+        .min(1)
+        .max(5_000)
+        .default(2_000)
+        .describe("of more, every n-th is shown, and the last"),
+    }),
+    answers: { 200: { description: "the series", schema: metricsSchema } },
+    refusals: { 404: ["job_not_found"] },
+    async handle({ params, principal, query }) {
+      const viewer = viewerOf(principal);
+      const job = await requireJobGlance(ctx, params, viewer);
+      const attempt = query.attempt ?? Math.max(1, job.attempts);
+      const points = await listMetrics(ctx.pool, job.job_id, attempt, viewer, query.max_points);
+      return {
+        job_id: job.job_id,
+        attempt,
+        at: points.map(({ at }) => at.toISOString()),
+        series: seriesOf(points),
+      };
+    },
+  });
+}
+
+function seriesOf(points: MetricsPoint[]): Record<string, (number | null)[]> {
+  const names = new Set(points.flatMap(({ metrics }) => Object.keys(metrics)));
+  const series = [...names].map((name): [string, (number | null)[]] => [
+    name,
+    points.map(({ metrics }) => metrics[name] ?? null),
+  ]);
+  const hasProgress = points.some(({ progress }) => progress !== null);
+  if (hasProgress) series.unshift([PROGRESS, points.map(({ progress }) => progress)]);
+  return Object.fromEntries(series);
+}

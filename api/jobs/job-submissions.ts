@@ -1,0 +1,153 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { Conflict } from "../../core/errors";
+import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
+import { type Submission, submissionForms } from "../../core/jobs/payloads";
+import { isFinal } from "../../core/jobs/states";
+import { idempotencyHeader } from "../../platform/http/openapi";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import type { JobRow } from "../../services/jobs/jobs";
+import { requireJob } from "./jobs";
+import { jobSchema } from "./present-job";
+import { readSubmission, requireJobType } from "./read-submission";
+import { submitJob } from "./submit-job";
+
+const ACCEPTED = { 201: { description: "the job, `pending`", schema: jobSchema } };
+
+/** Bodies that work as they are, one for each field set. */
+const EXAMPLES: Record<JobType, Record<string, unknown>> = {
+  generate: {
+    specification: {
+      task: "question answering",
+      size: 1000,
+      teacher: "llama-3-70b",
+      domain: "law",
+    },
+    sdk: { domain: "law", num_samples: 1000 },
+  },
+  audit: {
+    specification: { dataset_uri: "s3://team-data/raw/questions.parquet" },
+    with_options: {
+      dataset_uri: "forge://artifacts/datasets/ds_example/raw.jsonl",
+      priority: 10,
+      tags: ["nightly"],
+      timeout_s: 3600,
+    },
+  },
+  distill: {
+    specification: { dataset_id: "ds_example", teacher: "llama-3-70b" },
+    sdk: {
+      dataset_uri: "s3://team-data/raw/questions.parquet",
+      teacher_model: "llama-3-70b",
+      student_model: "llama-3-8b",
+    },
+  },
+  train: {
+    specification: { dataset_id: "ds_example", model: "llama-3-8b", epochs: 2 },
+    sdk: { dataset_uri: "s3://team-data/sft.parquet", model_id: "llama-3-8b" },
+    with_resources: {
+      dataset_id: "ds_example",
+      model: "llama-3-8b",
+      resources: { gpu: 1, gpu_type: "A100", memory_gb: 40 },
+      params: { lr: 0.0002 },
+    },
+  },
+  evaluate: {
+    specification: { checkpoint_id: "ckpt_example" },
+    sdk: { model_id: "ckpt_example", benchmark: "legalbench" },
+  },
+  deploy: {
+    specification: { checkpoint_id: "ckpt_example" },
+    sdk: { model_id: "ckpt_example", region: "eu-west-1" },
+  },
+};
+
+export function jobSubmissionRoutes(ctx: Context): Route[] {
+  return [...JOB_TYPES.map((type) => submissionRoute(ctx, type)), unknownType(), retryRoute(ctx)];
+}
+
+function submissionRoute(ctx: Context, type: JobType): Route {
+  return route<unknown, Submission>({
+    method: "POST",
+    paths: [`/api/jobs/${type}`, `/api/${type}`],
+    scope: "user",
+    operationId: type,
+    tag: "Jobs",
+    summary: `Submit a job: ${type}`,
+    headers: idempotencyHeader,
+    body: {
+      schema: submissionForms(type) as z.ZodType<Submission>,
+      parse: (body) => readSubmission(ctx, type, body),
+      examples: EXAMPLES[type],
+    },
+    answers: ACCEPTED,
+    refusals: {
+      402: ["budget_exhausted"],
+      404: ["dataset_not_found", "checkpoint_not_found"],
+    },
+    handle: async (call) =>
+      await submitJob(ctx, call, {
+        type,
+        submission: call.body,
+        userId: call.principal.userId,
+        content: [type, call.body],
+      }),
+  });
+}
+
+/** POST /api/jobs/<anything else> says what there is. */
+function unknownType(): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/jobs/:job_type"],
+    scope: "user",
+    operationId: "submitUnknown",
+    tag: "Jobs",
+    summary: "Refuses a type that is none",
+    undocumented: true,
+    answers: ACCEPTED,
+    handle: async ({ params }) => requireJobType(params.job_type ?? ""),
+  });
+}
+
+function retryRoute(ctx: Context): Route {
+  return route({
+    method: "POST",
+    paths: ["/api/jobs/:job_id/retry"],
+    scope: "user",
+    operationId: "retryJob",
+    tag: "Jobs",
+    summary: "Submit a finished job's payload again",
+    description: "A new job with the same payload and options; `retried_from` names the old one.",
+    headers: idempotencyHeader,
+    body: { schema: z.strictObject({}), examples: {}, optional: true },
+    answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },
+    refusals: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
+    async handle(call) {
+      const job = await requireJob(ctx, call.params, viewerOf(call.principal));
+      if (!isFinal(job.status)) {
+        throw new Conflict("job_not_finished", `the job is ${job.status}; it has not ended yet`);
+      }
+      return await submitJob(ctx, call, {
+        type: job.job_type,
+        submission: submissionOf(job),
+        // An admin who retries a tenant's job does it for that tenant.
+        userId: job.user_id,
+        retriedFrom: job.job_id,
+        content: job.job_id,
+      });
+    },
+  });
+}
+
+const submissionOf = (job: JobRow): Submission => ({
+  payload: job.payload,
+  resources: job.resources,
+  params: job.params,
+  tags: job.tags,
+  notes: job.notes ?? undefined,
+  priority: job.priority,
+  timeout_s: job.timeout_s,
+  max_attempts: job.max_attempts,
+});

@@ -1,0 +1,53 @@
+import { z } from "zod";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { type Route, route } from "../../platform/http/route";
+import type { Context } from "../../services/context";
+import { readThroughput } from "../../services/jobs/job-throughput";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { readTimeSpan, showTimeSpan, timeSpanFields, timeSpanQuery } from "../time-span";
+import { timestamp } from "../timestamp";
+
+const bucketSchema = z.object({
+  at: timestamp.describe("where the bucket begins"),
+  submitted: z.int(),
+  started: z.int().describe("handed to a worker for the first time"),
+  completed: z.int(),
+  failed: z.int(),
+  waiting: z.int().describe("at the bucket's end: submitted and not started yet"),
+  running: z.int().describe("at the bucket's end: started and not ended yet"),
+});
+
+const throughputSchema = z
+  .object({
+    ...timeSpanFields,
+    buckets: z.array(bucketSchema).describe("oldest first; those of no jobs too"),
+  })
+  .meta({ id: "JobThroughput" });
+
+export function jobThroughputRoute(ctx: Context): Route {
+  return route({
+    method: "GET",
+    paths: ["/api/jobs/throughput"],
+    scope: "user",
+    operationId: "getJobThroughput",
+    tag: "Jobs",
+    summary: "Show jobs submitted and ended, and the queue's depth, over time",
+    description:
+      "A job counts as running from its first start to its end, also while a later attempt waits.",
+    query: z.strictObject({
+      ...timeSpanQuery,
+      job_type: z.array(z.enum(JOB_TYPES)).max(16).optional().describe("any of these"),
+      ...tenantQuery,
+    }),
+    answers: { 200: { description: "a bucket for each step", schema: throughputSchema } },
+    async handle({ principal, query }) {
+      const span = await readTimeSpan(ctx.pool, query);
+      const viewer = tenantFilter(principal, query.user_id);
+      const buckets = await readThroughput(ctx.pool, viewer, query.job_type, span);
+      return {
+        ...showTimeSpan(span),
+        buckets: buckets.map((bucket) => ({ ...bucket, at: bucket.at.toISOString() })),
+      };
+    },
+  });
+}

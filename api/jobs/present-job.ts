@@ -1,0 +1,210 @@
+import { z } from "zod";
+import { ARTIFACT_FORMS } from "../../core/artifacts/artifacts";
+import { NO_USAGE } from "../../core/billing/usage";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { PENDING_CODES, type PendingReason } from "../../core/jobs/pending-reason";
+import { ERROR_CODES, JOB_STATUSES, OUTCOMES } from "../../core/jobs/states";
+import { jobWorkflowId } from "../../core/workflow-ids";
+import type { AttemptRow } from "../../services/jobs/attempts";
+import type { JobRow } from "../../services/jobs/jobs";
+import type { JobCost } from "../billing/job-costs";
+import { timestamp } from "../timestamp";
+
+const anyObject = z.record(z.string(), z.unknown());
+
+const warning = z
+  .object({ code: z.string(), param: z.string(), message: z.string() })
+  .meta({ id: "Warning" });
+
+const pendingReason = z
+  .object({
+    code: z.enum(PENDING_CODES),
+    message: z.string(),
+    requirement: z
+      .object({
+        name: z.string().describe("of the job's resources"),
+        needed: z.union([z.string(), z.number()]),
+        available: z.union([z.string(), z.number()]).nullable(),
+      })
+      .nullable()
+      .describe("what the nearest worker lacks, where none fits"),
+    queue_position: z.int().min(1).nullable().describe("1 is next"),
+  })
+  .meta({ id: "PendingReason" });
+
+/** A Job as spec.md 2.1 and contract.md have it. */
+export const jobSchema = z
+  .object({
+    job_id: z.string(),
+    job_type: z.enum(JOB_TYPES),
+    user_id: z.string(),
+    created_by: z.string().describe("the name of the key that submitted it"),
+    payload: anyObject.describe("in the field names of the specification's table"),
+    status: z.enum(JOB_STATUSES),
+    attempts: z.int().describe("times it was handed to a worker"),
+    worker_id: z.string().nullable(),
+    result: anyObject.nullable(),
+    error: z.string().nullable(),
+    error_code: z.enum(ERROR_CODES).nullable(),
+    created_at: timestamp,
+    started_at: timestamp.nullable(),
+    completed_at: timestamp.nullable(),
+    artifacts_uri: z.string().nullable(),
+    artifacts_url: z
+      .string()
+      .nullable()
+      .describe(
+        "lists the artifact's files; each is served below it. Null if they are only in a bucket of the worker's",
+      ),
+    logs_uri: z.string().nullable(),
+    logs_url: z.string().describe("where this API answers with the log"),
+    resources: anyObject,
+    params: anyObject,
+    notes: z.string().nullable(),
+    timeout_s: z.int(),
+    max_attempts: z.int(),
+    progress: z.number().min(0).max(1).nullable(),
+    priority: z.int(),
+    tags: z.array(z.string()),
+    pipeline_id: z.string().nullable(),
+    pipeline_step: z.string().nullable().describe("the step of that pipeline"),
+    deployment_id: z
+      .string()
+      .nullable()
+      .describe("of a job that Forge made to serve a deployment on another worker: which one"),
+    retried_from: z.string().nullable().describe("the job whose payload this one repeats"),
+    pending_reason: pendingReason
+      .nullable()
+      .describe("why it waits, at most a second old; null when it does not, or was just submitted"),
+    cancel_requested_at: timestamp.nullable(),
+    cancelled_by: z
+      .string()
+      .nullable()
+      .describe(
+        "the name of the key that asked for it, or `pipeline`, `deployment` or `temporal`, which did in its place",
+      ),
+    workflow_id: z.string().describe("of its workflow in Temporal"),
+    workflow_url: z
+      .string()
+      .nullable()
+      .describe(
+        "where Temporal's UI shows it; null where the server knows none, and in the answer to its submission",
+      ),
+    cost_usd: z
+      .number()
+      .nullable()
+      .describe("of its billing record; of a live deployment so far; null: it has none"),
+    estimated_cost_usd: z
+      .number()
+      .nullable()
+      .describe(
+        "of an unfinished job, if its next attempt succeeds; null in the answer to its submission",
+      ),
+    stuck: z
+      .object({ activity: z.string(), tries: z.int(), since: timestamp })
+      .nullable()
+      .describe(
+        "what Forge itself could not write of it so far, and tries again; its operator can end the job",
+      ),
+    warnings: z.array(warning).optional(),
+  })
+  .meta({ id: "Job" });
+
+export type Job = z.infer<typeof jobSchema>;
+
+/** What is shown of a job in addition to its row. */
+interface Shown {
+  pendingReason?: PendingReason | undefined;
+  cost?: JobCost | undefined;
+  /** Where workflows are shown, by their ids. */
+  workflowUrl?: (workflowId: string) => string | null;
+}
+
+export function presentJob(
+  job: JobRow,
+  { pendingReason, cost, workflowUrl = () => null }: Shown = {},
+): Job {
+  return {
+    job_id: job.job_id,
+    job_type: job.job_type,
+    user_id: job.user_id,
+    created_by: job.created_by,
+    payload: job.payload,
+    status: job.status,
+    attempts: job.attempts,
+    worker_id: job.worker_id,
+    result: job.result,
+    error: job.error,
+    error_code: job.error_code,
+    created_at: job.created_at.toISOString(),
+    started_at: job.started_at?.toISOString() ?? null,
+    completed_at: job.completed_at?.toISOString() ?? null,
+    artifacts_uri: job.artifacts_uri,
+    artifacts_url: artifactUrlOf(job),
+    logs_uri: job.logs_uri,
+    logs_url: `/api/jobs/${job.job_id}/logs`,
+    resources: job.resources,
+    params: job.params,
+    notes: job.notes,
+    timeout_s: job.timeout_s,
+    max_attempts: job.max_attempts,
+    progress: job.progress,
+    priority: job.priority,
+    tags: job.tags,
+    pipeline_id: job.pipeline_id,
+    pipeline_step: job.pipeline_step,
+    deployment_id: job.deployment_id,
+    retried_from: job.retried_from,
+    pending_reason: pendingReason ?? null,
+    cancel_requested_at: job.cancel_requested_at?.toISOString() ?? null,
+    cancelled_by: job.cancelled_by,
+    workflow_id: jobWorkflowId(job.job_id),
+    workflow_url: workflowUrl(jobWorkflowId(job.job_id)),
+    cost_usd: cost?.costUsd ?? null,
+    estimated_cost_usd: cost?.estimatedUsd ?? null,
+    stuck: job.stuck ? { ...job.stuck, since: new Date(job.stuck.since).toISOString() } : null,
+    ...(job.warnings.length > 0 ? { warnings: job.warnings } : {}),
+  };
+}
+
+/** Null if the files are only in a bucket that we can't read. */
+function artifactUrlOf({ job_type: type, result, has_files: hasFiles }: JobRow): string | null {
+  const id = result?.[ARTIFACT_FORMS[type].idField];
+  return hasFiles && typeof id === "string" ? `/api/artifacts/${id}/files` : null;
+}
+
+export const attemptSchema = z
+  .object({
+    attempt: z.int(),
+    worker_id: z.string().nullable(),
+    queued_at: timestamp,
+    assigned_at: timestamp.nullable(),
+    started_at: timestamp.nullable(),
+    ended_at: timestamp.nullable(),
+    outcome: z.enum(OUTCOMES).nullable(),
+    error: z.string().nullable(),
+    usage: z
+      .record(z.string(), z.number().nullable())
+      .nullable()
+      .describe("what its worker says that it used; `gpu_hours` is null where it says nothing"),
+    gpu_hours_measured: z
+      .number()
+      .nullable()
+      .describe("from its hand-out to its end, times its worker's GPUs: the most that is billed"),
+  })
+  .meta({ id: "Attempt" });
+
+export function presentAttempt(attempt: AttemptRow): z.infer<typeof attemptSchema> {
+  return {
+    attempt: attempt.attempt,
+    worker_id: attempt.worker_id,
+    queued_at: attempt.queued_at.toISOString(),
+    assigned_at: attempt.assigned_at?.toISOString() ?? null,
+    started_at: attempt.started_at?.toISOString() ?? null,
+    ended_at: attempt.ended_at?.toISOString() ?? null,
+    outcome: attempt.outcome,
+    error: attempt.error,
+    usage: attempt.usage ? { ...NO_USAGE, ...attempt.usage } : null,
+    gpu_hours_measured: attempt.gpu_hours_measured,
+  };
+}

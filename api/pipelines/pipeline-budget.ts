@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { type Principal, viewerOf } from "../../core/accounts/principal";
+import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
+import { isOver } from "../../core/pipelines/step";
+import { type Route, route } from "../../platform/http/route";
+import type { Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { recordAudit } from "../../services/accounts/audit";
+import type { Context } from "../../services/context";
+import {
+  lockPipeline,
+  type PipelineRow,
+  setPipelineBudget,
+} from "../../services/pipelines/pipelines";
+import { pipelineSchema } from "./present-pipeline";
+import { show } from "./show-pipeline";
+
+const usd = z.number().min(0).max(999_999_999_999);
+
+const budgetBody = z.strictObject({
+  budget_usd: usd.nullable().describe("beyond which no step is begun; null: no bound"),
+  warning_usd: usd
+    .nullable()
+    .optional()
+    .describe("from which on `budget_state` warns; without it 80 % of the budget"),
+});
+
+export function pipelineBudgetRoute(ctx: Context): Route {
+  return route<unknown, z.output<typeof budgetBody>>({
+    method: "PUT",
+    paths: ["/api/pipelines/:pipeline_id/budget"],
+    scope: "user",
+    operationId: "setPipelineBudget",
+    tag: "Pipelines",
+    summary: "Set the budget of a pipeline that is under way",
+    description: "One that is over gets another by its resume. Each change is in the audit log.",
+    body: { schema: budgetBody, examples: { raised: { budget_usd: 100 } } },
+    answers: { 200: { description: "the pipeline", schema: pipelineSchema } },
+    refusals: { 404: ["pipeline_not_found"], 409: ["pipeline_over"] },
+    async handle({ params, body, principal }) {
+      const id = params.pipeline_id ?? "";
+      const viewer = viewerOf(principal);
+      const { budget_usd: budget, warning_usd: warning = null } = body;
+      if (warning !== null && budget !== null && warning > budget) {
+        throw new InvalidRequest('"warning_usd" must not be above "budget_usd"', "warning_usd");
+      }
+      await transaction(ctx.pool, async (db) => {
+        const before = await lockPipeline(db, id, viewer);
+        if (!before) throw new NotFound("pipeline", id);
+        if (isOver(before.status)) {
+          throw new Conflict("pipeline_over", `the pipeline is ${before.status}`);
+        }
+        await setPipelineBudget(db, id, budget, warning);
+        const after = { ...before, budget_usd: budget, warning_usd: warning };
+        await recordPipelineBudget(db, before, after, principal);
+      });
+      return await show(ctx, id, viewer);
+    },
+  });
+}
+
+/** Part of the transaction that changes it. */
+export async function recordPipelineBudget(
+  db: Queryable,
+  before: PipelineRow,
+  after: PipelineRow,
+  principal: Principal,
+): Promise<void> {
+  const bounds = ({ budget_usd, warning_usd }: PipelineRow) => ({ budget_usd, warning_usd });
+  await recordAudit(db, {
+    userId: before.user_id,
+    action: "pipeline_budget_set",
+    subject: before.pipeline_id,
+    principal,
+    before: bounds(before),
+    after: bounds(after),
+  });
+}

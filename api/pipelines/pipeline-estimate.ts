@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import type { PipelineDefinition } from "../../core/pipelines/definition";
+import { type Route, route } from "../../platform/http/route";
+import { estimatePipeline } from "../../services/billing/estimate-pipeline";
+import { findRateCard } from "../../services/billing/rate-cards";
+import type { Context } from "../../services/context";
+import { PIPELINE_EXAMPLES, pipelineBody, readPipeline } from "./pipeline-submissions";
+
+const amounts = {
+  expected_usd: z.number(),
+  low_usd: z.number(),
+  high_usd: z.number(),
+};
+
+const estimateSchema = z
+  .object({
+    currency: z.literal("USD"),
+    ...amounts,
+    duration_s: z
+      .number()
+      .nullable()
+      .describe(
+        "along the longest way through the steps, without waiting for workers and people; null: of some type " +
+          "there is no job yet to go by",
+      ),
+    steps: z.array(
+      z.object({
+        name: z.string(),
+        job_type: z.enum(JOB_TYPES),
+        ...amounts,
+        basis: z.enum(["payload", "history", "prior"]).describe("as of a job's estimate"),
+        samples: z.int(),
+      }),
+    ),
+    rate_card: z.string(),
+    rate_card_version: z.int(),
+  })
+  .meta({ id: "PipelineEstimate" });
+
+export function pipelineEstimateRoute(ctx: Context): Route {
+  return route<unknown, PipelineDefinition>({
+    method: "POST",
+    paths: ["/api/pipelines/estimate"],
+    scope: "user",
+    operationId: "estimatePipeline",
+    tag: "Pipelines",
+    summary: "What a pipeline would cost, and how long it would take",
+    description:
+      "The body is that of a submission, and nothing is submitted. Each step is taken to succeed once; what " +
+      "may be reused is not looked for. The ends of the range are the sums of the steps' ends.",
+    body: {
+      schema: pipelineBody,
+      parse: (body) => readPipeline(ctx, body),
+      examples: PIPELINE_EXAMPLES,
+    },
+    answers: { 200: { description: "the estimate", schema: estimateSchema } },
+    async handle({ body, principal: { userId } }) {
+      const card = await findRateCard(ctx.pool, userId);
+      const { steps, expectedUsd, lowUsd, highUsd, durationS } = await estimatePipeline(
+        ctx,
+        userId,
+        body.steps,
+        card,
+      );
+      return {
+        currency: "USD",
+        expected_usd: expectedUsd.toNumber(),
+        low_usd: lowUsd.toNumber(),
+        high_usd: highUsd.toNumber(),
+        duration_s: durationS,
+        steps: steps.map(({ step, estimate }) => ({
+          name: step.name,
+          job_type: step.job_type,
+          expected_usd: estimate.expectedUsd.toNumber(),
+          low_usd: estimate.lowUsd.toNumber(),
+          high_usd: estimate.highUsd.toNumber(),
+          basis: estimate.basis,
+          samples: estimate.samples,
+        })),
+        rate_card: card.name,
+        rate_card_version: card.version ?? 1,
+      };
+    },
+  });
+}

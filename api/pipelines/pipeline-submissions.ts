@@ -1,0 +1,176 @@
+import { z } from "zod";
+import { InvalidRequest } from "../../core/errors";
+import { aliasesOf, OPTION_FIELDS, submissionSchema } from "../../core/jobs/payloads";
+import {
+  definePipeline,
+  type PipelineDefinition,
+  stepsBody,
+  type Told,
+  templateBody,
+} from "../../core/pipelines/definition";
+import { referencesIn } from "../../core/pipelines/references";
+import { idempotencyHeader } from "../../platform/http/openapi";
+import { type Route, route } from "../../platform/http/route";
+import { fieldsAt, withHints } from "../../platform/http/validation";
+import { newId } from "../../platform/ids";
+import { ownStoreOf } from "../../platform/store/open-store";
+import { createOnce } from "../../services/accounts/idempotency";
+import { findRateCard } from "../../services/billing/rate-cards";
+import { requireBudget } from "../../services/billing/require-budget";
+import type { Context } from "../../services/context";
+import { checkNames } from "../../services/jobs/new-job";
+import { listSteps } from "../../services/pipelines/pipeline-steps";
+import { insertPipeline } from "../../services/pipelines/pipelines";
+import { pipelineSchema } from "./present-pipeline";
+import { showPipeline } from "./show-pipeline";
+
+/** Bodies that work as they are. */
+export const PIPELINE_EXAMPLES = {
+  byo_data: {
+    template: "byo-data",
+    params: {
+      audit: { dataset_uri: "s3://team-data/raw/questions.parquet" },
+      distill: { teacher: "llama-3-70b" },
+      train: { model: "llama-3-8b", epochs: 2, resources: { gpu: 1 } },
+    },
+    gates: [
+      { step: "audit", condition: "quality.clarity_mean >= 0.6" },
+      { step: "evaluate", condition: "scores.overall >= 0.7" },
+    ],
+    approvals: ["deploy"],
+    budget_usd: 50,
+  },
+  synthetic: {
+    template: "synthetic",
+    params: { generate: { domain: "law", num_samples: 1000 }, train: { model: "llama-3-8b" } },
+    skip: ["audit", "distill"],
+    reuse: true,
+  },
+  sweep: {
+    template: "byo-data",
+    skip: ["audit", "distill"],
+    params: { train: { dataset_uri: "s3://team-data/sft.parquet", model: "llama-3-8b" } },
+    sweep: [{ epochs: 1 }, { epochs: 3 }],
+  },
+  steps: {
+    name: "two evaluations of one training",
+    steps: [
+      { name: "train", job_type: "train", payload: { dataset_id: "ds_example", model: "m" } },
+      {
+        name: "legal",
+        job_type: "evaluate",
+        payload: {
+          checkpoint_id: "${steps.train.result.checkpoint_id}",
+          benchmark: "legalbench",
+        },
+      },
+      {
+        name: "general",
+        job_type: "evaluate",
+        payload: { checkpoint_id: "${steps.train.result.checkpoint_id}" },
+      },
+    ],
+  },
+};
+
+export const pipelineBody = z.union([
+  templateBody,
+  stepsBody,
+]) as unknown as z.ZodType<PipelineDefinition>;
+
+export function pipelineSubmissionRoute(ctx: Context): Route {
+  return route<unknown, PipelineDefinition>({
+    method: "POST",
+    paths: ["/api/pipelines"],
+    scope: "user",
+    operationId: "createPipeline",
+    tag: "Pipelines",
+    summary: "Submit a pipeline",
+    description:
+      "A template, or steps of your own. Each step is a job, begun when what it needs has completed; " +
+      'a value `"${steps.<name>.result.<field>}"` is what that step will have made.',
+    headers: idempotencyHeader,
+    body: {
+      schema: pipelineBody,
+      parse: (body) => readPipeline(ctx, body),
+      examples: PIPELINE_EXAMPLES,
+    },
+    answers: { 201: { description: "the pipeline, `running`", schema: pipelineSchema } },
+    refusals: { 402: ["budget_exhausted"], 404: ["dataset_not_found", "checkpoint_not_found"] },
+    async handle(call) {
+      const { body, principal, request } = call;
+      await checkGivenNames(ctx, principal.userId, body);
+      const rateCard = await findRateCard(ctx.pool, principal.userId);
+      const pipelineId = newId("pipe");
+      const { answer, isNew } = await createOnce(ctx, call, {
+        content: body,
+        create: async (db) => {
+          // Each step is judged again with what it is expected to cost.
+          await requireBudget(db, principal.userId, rateCard, 0);
+          const row = await insertPipeline(db, {
+            ...body,
+            pipelineId,
+            userId: principal.userId,
+            createdBy: principal.keyName,
+            rateCard,
+            requestId: request.id,
+            leaseS: ctx.config.outbox.firstLeaseS,
+          });
+          return await showPipeline(db, row, await listSteps(db, [pipelineId]));
+        },
+      });
+      if (isNew) {
+        request.log.info(
+          { pipeline_id: pipelineId, steps: body.steps.length },
+          "pipeline accepted",
+        );
+        ctx.signals.emit("pipeline", pipelineId);
+      }
+      return answer;
+    },
+  });
+}
+
+/** Where references are strict, ids that are given must be there; those to come are checked when they have come. */
+async function checkGivenNames(
+  ctx: Context,
+  userId: string,
+  { steps }: PipelineDefinition,
+): Promise<void> {
+  if (!ctx.config.jobs.strictReferences) return;
+  for (const { payload } of steps) {
+    const given = Object.entries(payload).filter(([, value]) => referencesIn(value).length === 0);
+    await checkNames(ctx, userId, Object.fromEntries(given));
+  }
+}
+
+export function readPipeline(ctx: Context, body: unknown): PipelineDefinition {
+  const isTemplate = typeof body === "object" && body !== null && "template" in body;
+  const known = (path: PropertyKey[]): string[] =>
+    fieldsAt(isTemplate ? templateBody : stepsBody, path);
+  const defaults = {
+    teacher: ctx.config.jobs.defaultTeacher,
+    artifactsRoot: ownStoreOf(ctx.config.store).artifactsRoot,
+  };
+  return withHints(known, () => definePipeline(body, defaults, told));
+}
+
+/** What is wrong with a step's submission, by its place in the pipeline's body. */
+const told: Told = (type, at, run) => {
+  const known = (path: PropertyKey[]): string[] => [
+    ...fieldsAt(submissionSchema(type), path),
+    ...(path.length === 0 ? Object.keys(aliasesOf(type)) : []),
+  ];
+  try {
+    return withHints(known, run);
+  } catch (error) {
+    if (!(error instanceof InvalidRequest)) throw error;
+    const param = error.param ?? "";
+    const [field = ""] = param.split(".");
+    const place = field in OPTION_FIELDS ? at.options : at.payload;
+    throw new InvalidRequest(
+      `${place}: ${error.message}`,
+      param === "" ? place : `${place}.${param}`,
+    );
+  }
+};

@@ -1,0 +1,194 @@
+import { z } from "zod";
+import { viewerOf } from "../../core/accounts/principal";
+import { Conflict, NotFound } from "../../core/errors";
+import { gateSchema } from "../../core/pipelines/definition";
+import { MAX_STEPS, PIPELINE_STATUSES, stepName } from "../../core/pipelines/step";
+import { sendIfChanged } from "../../platform/http/conditional";
+import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
+import { idempotencyHeader } from "../../platform/http/openapi";
+import { type Route, route } from "../../platform/http/route";
+import { createOnce } from "../../services/accounts/idempotency";
+import type { Context } from "../../services/context";
+import { cancelPipeline } from "../../services/pipelines/cancel-pipeline";
+import { decideStep } from "../../services/pipelines/decide-step";
+import { listSteps } from "../../services/pipelines/pipeline-steps";
+import { costsOfPipelines, listPipelines } from "../../services/pipelines/pipelines";
+import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
+import { searchQuery } from "../search-query";
+import { pipelineBudgetRoute, recordPipelineBudget } from "./pipeline-budget";
+import { pipelineSchema, presentPipeline } from "./present-pipeline";
+import { resumePipeline } from "./resume-pipeline";
+import { requirePipeline, show, showPipeline } from "./show-pipeline";
+
+const NOT_FOUND = { 404: ["pipeline_not_found"] };
+
+const resumeBody = z.strictObject({
+  from: stepName.optional().describe("do this step and all after it again, completed or not"),
+  budget_usd: z
+    .number()
+    .min(0)
+    .max(999_999_999_999)
+    .optional()
+    .describe("in place of the one it had"),
+  gates: z.array(gateSchema).max(MAX_STEPS).default([]).describe("in place of theirs"),
+});
+
+const approveBody = z.strictObject({
+  step: stepName.optional().describe("may be left out where one step waits"),
+  approved: z.boolean().default(true).describe("false rejects it: the pipeline fails"),
+  note: z.string().max(4096).optional(),
+});
+
+export function pipelineRoutes(ctx: Context): Route[] {
+  return [
+    pipelineBudgetRoute(ctx),
+    route({
+      method: "GET",
+      paths: ["/api/pipelines"],
+      scope: "user",
+      operationId: "listPipelines",
+      tag: "Pipelines",
+      summary: "List pipelines, newest first",
+      query: z.strictObject({
+        ...pageQuery,
+        status: z
+          .array(z.enum(PIPELINE_STATUSES))
+          .min(1)
+          .max(16)
+          .optional()
+          .describe("any of these"),
+        tag: z.array(z.string().min(1).max(128)).max(16).optional().describe("all of these"),
+        ...searchQuery("the beginning of a pipeline's id, or a part of its name or of a tag"),
+        ...tenantQuery,
+      }),
+      answers: {
+        200: { description: "a page of pipelines", schema: listOf("pipelines", pipelineSchema) },
+      },
+      async handle({ principal, query }) {
+        const page = pageOf(query);
+        const filter = { statuses: query.status, tags: query.tag, text: query.q };
+        const viewer = tenantFilter(principal, query.user_id);
+        const rows = await listPipelines(ctx.pool, viewer, filter, page);
+        const ids = rows.map((row) => row.pipeline_id);
+        const steps = await listSteps(ctx.pool, ids);
+        const costs = await costsOfPipelines(ctx.pool, ids);
+        return presentPage(
+          "pipelines",
+          rows,
+          page,
+          (row) => row.pipeline_id,
+          (row) =>
+            presentPipeline(
+              row,
+              steps.filter((step) => step.pipeline_id === row.pipeline_id),
+              costs.get(row.pipeline_id) ?? 0,
+            ),
+        );
+      },
+    }),
+    route({
+      method: "GET",
+      paths: ["/api/pipelines/:pipeline_id"],
+      scope: "user",
+      operationId: "getPipeline",
+      tag: "Pipelines",
+      summary: "Read a pipeline",
+      headers: {
+        "If-None-Match": z.string().optional().describe("the ETag of an earlier answer"),
+      },
+      answers: {
+        200: {
+          description: "the pipeline, with what it costs and how long it will take",
+          schema: pipelineSchema,
+          headers: { ETag: "changes with the pipeline" },
+        },
+        304: { description: "it is still as If-None-Match has it" },
+      },
+      refusals: NOT_FOUND,
+      async handle({ principal, params, request, reply }) {
+        const shown = await show(ctx, params.pipeline_id ?? "", viewerOf(principal));
+        return sendIfChanged(request, reply, shown);
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/pipelines/:pipeline_id/cancel"],
+      scope: "user",
+      operationId: "cancelPipeline",
+      tag: "Pipelines",
+      summary: "Cancel a pipeline and the jobs that it has under way",
+      body: { schema: z.strictObject({}), examples: {}, optional: true },
+      answers: { 202: { description: "no step is begun any more", schema: pipelineSchema } },
+      refusals: { ...NOT_FOUND, 409: ["pipeline_over"] },
+      async handle({ principal, params }) {
+        const id = params.pipeline_id ?? "";
+        const viewer = viewerOf(principal);
+        const answer = await cancelPipeline(ctx, id, viewer, principal.keyName);
+        if (answer === "unknown") throw new NotFound("pipeline", id);
+        const shown = await show(ctx, id, viewer);
+        if (answer === "over" && shown.status !== "cancelled") {
+          throw new Conflict("pipeline_over", `the pipeline is ${shown.status}`);
+        }
+        return shown;
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/pipelines/:pipeline_id/approve"],
+      scope: "user",
+      operationId: "approvePipelineStep",
+      tag: "Pipelines",
+      summary: "Approve, or reject, a step that waits for it",
+      body: { schema: approveBody, examples: {}, optional: true },
+      answers: { 200: { description: "the pipeline with that word", schema: pipelineSchema } },
+      refusals: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
+      async handle({ body, principal, params }) {
+        const id = params.pipeline_id ?? "";
+        const viewer = viewerOf(principal);
+        const decision = {
+          approved: body.approved,
+          by: principal.keyName,
+          note: body.note ?? null,
+        };
+        await decideStep(ctx, id, viewer, body.step, decision, principal);
+        return await show(ctx, id, viewer);
+      },
+    }),
+    route({
+      method: "POST",
+      paths: ["/api/pipelines/:pipeline_id/resume"],
+      scope: "user",
+      operationId: "resumePipeline",
+      tag: "Pipelines",
+      summary: "Go on with a pipeline that has failed, or do it again from a step",
+      description:
+        "What has completed is kept, unless it comes after `from`. A step that only its gate has stopped " +
+        "is judged by the new gate, if it gets one, and not done again.",
+      headers: idempotencyHeader,
+      body: { schema: resumeBody, examples: {}, optional: true },
+      answers: { 202: { description: "the pipeline, `running`", schema: pipelineSchema } },
+      refusals: { ...NOT_FOUND, 409: ["pipeline_running", "pipeline_completed"] },
+      async handle(call) {
+        const { body, principal, params, request } = call;
+        const id = params.pipeline_id ?? "";
+        const viewer = viewerOf(principal);
+        const { answer, isNew } = await createOnce(ctx, call, {
+          content: [id, body],
+          create: async (db) => {
+            const before = await requirePipeline(db, id, viewer);
+            const again = await resumePipeline(db, id, viewer, body, ctx.config.outbox.firstLeaseS);
+            if (body.budget_usd !== undefined) {
+              const after = { ...before, budget_usd: body.budget_usd };
+              await recordPipelineBudget(db, before, after, principal);
+            }
+            request.log.info({ pipeline_id: id, again }, "pipeline resumed");
+            const row = await requirePipeline(db, id, viewer);
+            return await showPipeline(db, row, await listSteps(db, [id]));
+          },
+        });
+        if (isNew) ctx.signals.emit("pipeline", id);
+        return answer;
+      },
+    }),
+  ];
+}

@@ -1,0 +1,239 @@
+import { Decimal } from "decimal.js";
+import { z } from "zod";
+import { defaultWarning, judgeBudget } from "../../core/billing/budget";
+import { JOB_TYPES } from "../../core/jobs/job-types";
+import { JOB_STATUSES } from "../../core/jobs/states";
+import { remainingSeconds } from "../../core/pipelines/forecast";
+import { choiceSchema, PIPELINE_STATUSES, STEP_STATUSES } from "../../core/pipelines/step";
+import type { StepRow, StepView } from "../../services/pipelines/pipeline-steps";
+import type { PipelineRow } from "../../services/pipelines/pipelines";
+import type { TypeHistory } from "../../services/pipelines/step-history";
+import { timestamp } from "../timestamp";
+
+const anyObject = z.record(z.string(), z.unknown());
+const usd = z.number().nullable();
+
+const gate = z.object({
+  condition: z.string(),
+  passed: z.boolean().nullable().describe("null before its step has completed"),
+  values: anyObject.describe("what the condition speaks of; null: it was not in the result"),
+  error: z.string().optional().describe("why it could not be told"),
+});
+
+const approval = z.object({
+  approved: z.boolean().nullable().describe("null: nobody has said anything yet"),
+  by: z.string().nullable().describe("the name of a key, or temporal"),
+  at: timestamp.nullable(),
+  note: z.string().nullable(),
+});
+
+const stepSchema = z
+  .object({
+    name: z.string(),
+    job_type: z.enum(JOB_TYPES),
+    status: z.enum(STEP_STATUSES),
+    job_id: z.string().nullable(),
+    job_status: z.enum(JOB_STATUSES).nullable(),
+    progress: z.number().nullable(),
+    attempts: z.int().nullable(),
+    worker_id: z.string().nullable(),
+    needs: z.array(z.string()),
+    optional: z.boolean(),
+    started_at: timestamp.nullable().describe("when it was begun; its job may wait after that"),
+    completed_at: timestamp.nullable().describe("when it ended, however it did"),
+    cost_usd: usd.describe("null before its job is billed; a reused step costs nothing"),
+    estimated_cost_usd: usd.optional().describe("what jobs of its type cost lately: the median"),
+    expected_duration_s: z.number().nullable().optional().describe("the same of their durations"),
+    reused: z.boolean().describe("an earlier job's artifact was taken for its own"),
+    gate: gate.optional(),
+    approval: approval.optional(),
+    chosen: z
+      .object({ step: z.string(), by: z.string(), value: z.number() })
+      .nullable()
+      .optional()
+      .describe("which step was the best, and its number"),
+    error: z.string().nullable(),
+    error_code: z.string().nullable(),
+  })
+  .meta({ id: "PipelineStep" });
+
+const choice = z.object(choiceSchema.shape).meta({ ...choiceSchema.meta(), id: "Choice" });
+
+const definition = z
+  .object({
+    steps: z.array(
+      z.object({
+        name: z.string(),
+        job_type: z.enum(JOB_TYPES),
+        payload: anyObject.describe("references in their places"),
+        options: anyObject,
+        needs: z.array(z.string()),
+        optional: z.boolean(),
+        choose: choice.nullable(),
+      }),
+    ),
+  })
+  .describe("what was submitted, as it was understood");
+
+export const pipelineSchema = z
+  .object({
+    pipeline_id: z.string(),
+    user_id: z.string(),
+    created_by: z.string().describe("the name of the key that submitted it"),
+    name: z.string().nullable(),
+    template: z.string().nullable(),
+    status: z.enum(PIPELINE_STATUSES),
+    run: z.int().describe("1, and one more with each resume"),
+    error: z.string().nullable(),
+    error_code: z.string().nullable(),
+    tags: z.array(z.string()),
+    reuse: z.boolean(),
+    budget_usd: usd,
+    budget_state: z
+      .enum(["ok", "warning", "exhausted"])
+      .nullable()
+      .describe("by what its jobs have cost; null: it has no budget"),
+    cost_usd: z.number().describe("of all its jobs, in all its runs"),
+    estimated_cost_usd: usd
+      .optional()
+      .describe("spent, and what its steps that are left will cost; null: not known of some type"),
+    expected_remaining_s: z.number().nullable().optional(),
+    created_at: timestamp,
+    completed_at: timestamp.nullable(),
+    cancel_requested_at: timestamp.nullable(),
+    steps: z.array(stepSchema),
+    definition: definition.optional(),
+  })
+  .meta({ id: "Pipeline" });
+
+export type Pipeline = z.infer<typeof pipelineSchema>;
+type Step = z.infer<typeof stepSchema>;
+
+/** As lists show it. */
+export function presentPipeline(row: PipelineRow, steps: StepView[], costUsd: number): Pipeline {
+  return {
+    pipeline_id: row.pipeline_id,
+    user_id: row.user_id,
+    created_by: row.created_by,
+    name: row.name,
+    template: row.template,
+    status: row.status,
+    run: row.run,
+    error: row.error,
+    error_code: row.error_code,
+    tags: row.tags,
+    reuse: row.reuse,
+    budget_usd: row.budget_usd,
+    budget_state: stateOf(row, costUsd),
+    cost_usd: costUsd,
+    created_at: row.created_at.toISOString(),
+    completed_at: row.completed_at?.toISOString() ?? null,
+    cancel_requested_at: row.cancel_requested_at?.toISOString() ?? null,
+    steps: steps.map(presentStep),
+  };
+}
+
+function stateOf(
+  { budget_usd: cap, warning_usd: warning }: PipelineRow,
+  costUsd: number,
+): Pipeline["budget_state"] {
+  if (cap === null) return null;
+  const bounds = { cap_usd: cap, warning_usd: warning ?? defaultWarning(cap) };
+  return judgeBudget(bounds, { spent: new Decimal(costUsd), committed: new Decimal(0) });
+}
+
+/** By itself: with what it was made of, and what is expected of it. */
+export function presentWhole(
+  row: PipelineRow,
+  steps: StepView[],
+  costUsd: number,
+  history: TypeHistory[],
+  submitted: Pick<StepRow, "payload" | "options">[],
+): Pipeline {
+  const of = (step: { job_type: string }): TypeHistory | undefined =>
+    history.find(({ job_type }) => job_type === step.job_type);
+  const left = steps.filter(({ status }) => LEFT.includes(status));
+  const known = left.every((step) => of(step));
+  const expected = left.reduce((sum, step) => sum + (of(step)?.cost_usd ?? 0), 0);
+  const pipeline = presentPipeline(row, steps, costUsd);
+  return {
+    ...pipeline,
+    estimated_cost_usd: known ? round(costUsd + expected) : null,
+    expected_remaining_s: remainingOf(steps, history),
+    steps: pipeline.steps.map((step) => ({
+      ...step,
+      estimated_cost_usd: roundOrNull(of(step)?.cost_usd),
+      expected_duration_s: roundOrNull(of(step)?.duration_s),
+    })),
+    definition: {
+      steps: steps.map(({ name, job_type, needs, optional, choose }, at) => ({
+        name,
+        job_type,
+        payload: submitted[at]?.payload ?? {},
+        options: { ...submitted[at]?.options },
+        needs,
+        optional,
+        choose,
+      })),
+    },
+  };
+}
+
+const LEFT: readonly string[] = ["pending", "waiting_approval", "running"];
+
+const round = (value: number): number => Number(value.toFixed(6));
+const roundOrNull = (value: number | undefined): number | null =>
+  value === undefined ? null : round(value);
+
+function remainingOf(steps: StepView[], history: TypeHistory[]): number | null {
+  const known = steps.map((step) => ({
+    name: step.name,
+    job_type: step.job_type,
+    needs: step.needs,
+    status: step.status,
+    elapsed_s: step.job_elapsed_s ?? 0,
+  }));
+  const remaining = remainingSeconds(
+    known,
+    (type) => history.find(({ job_type }) => job_type === type)?.duration_s,
+  );
+  return remaining === null ? null : round(remaining);
+}
+
+function presentStep(step: StepView): Step {
+  return {
+    name: step.name,
+    job_type: step.job_type,
+    status: step.status,
+    // Its id is known a moment before there is the job.
+    job_id: step.job_status === null ? null : step.job_id,
+    job_status: step.job_status,
+    progress: step.job_progress,
+    attempts: step.reused ? 0 : step.job_attempts,
+    worker_id: step.job_worker_id,
+    needs: step.needs,
+    optional: step.optional,
+    started_at: step.began_at?.toISOString() ?? null,
+    completed_at: step.ended_at?.toISOString() ?? null,
+    cost_usd: step.cost_usd,
+    reused: step.reused,
+    ...(step.gate === null ? {} : { gate: presentGate(step.gate, step.verdict) }),
+    ...(step.needs_approval ? { approval: presentApproval(step) } : {}),
+    ...(step.choose === null ? {} : { chosen: step.chosen }),
+    error: step.error,
+    error_code: step.error_code,
+  };
+}
+
+function presentGate(condition: string, verdict: StepView["verdict"]): Step["gate"] {
+  if (!verdict) return { condition, passed: null, values: {} };
+  const { passed, values, error } = verdict;
+  return { condition, passed, values, ...(error === undefined ? {} : { error }) };
+}
+
+const presentApproval = (step: StepView): Step["approval"] => ({
+  approved: step.approved,
+  by: step.decided_by,
+  at: step.decided_at?.toISOString() ?? null,
+  note: step.decision_note,
+});

@@ -1,0 +1,41 @@
+import type { Viewer } from "../../core/accounts/principal";
+import { NotFound } from "../../core/errors";
+import type { Queryable } from "../../platform/postgres/pool";
+import type { Context } from "../../services/context";
+import { listSteps, listSubmitted, type StepView } from "../../services/pipelines/pipeline-steps";
+import {
+  costsOfPipelines,
+  findPipeline,
+  type PipelineRow,
+} from "../../services/pipelines/pipelines";
+import { readHistory } from "../../services/pipelines/step-history";
+import { type Pipeline, presentWhole } from "./present-pipeline";
+
+export async function requirePipeline(
+  db: Queryable,
+  id: string,
+  viewer: Viewer,
+): Promise<PipelineRow> {
+  const row = await findPipeline(db, id, viewer);
+  if (!row) throw new NotFound("pipeline", id);
+  return row;
+}
+
+/** The same as it stands now. */
+export async function show({ pool }: Context, id: string, viewer: Viewer): Promise<Pipeline> {
+  const row = await requirePipeline(pool, id, viewer);
+  return await showPipeline(pool, row, await listSteps(pool, [id]));
+}
+
+/** A pipeline with all that is known of it and expected from it. */
+export async function showPipeline(
+  db: Queryable,
+  row: PipelineRow,
+  steps: StepView[],
+): Promise<Pipeline> {
+  const { pipeline_id: id, user_id: userId } = row;
+  const costs = await costsOfPipelines(db, [id]);
+  const types = steps.map(({ job_type }) => job_type);
+  const history = await readHistory(db, userId, types);
+  return presentWhole(row, steps, costs.get(id) ?? 0, history, await listSubmitted(db, id));
+}

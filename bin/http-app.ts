@@ -1,0 +1,277 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import cors from "@fastify/cors";
+import helmet from "@fastify/helmet";
+import fastify, {
+  type FastifyBaseLogger,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from "fastify";
+import type { Principal } from "../core/accounts/principal";
+import { ForgeError } from "../core/errors";
+import { sendConnectionError, sendError } from "../platform/http/errors";
+import { lingerOnClose } from "../platform/http/lingering-close";
+import { oneAtATime } from "../platform/http/one-at-a-time";
+import { lazyChild } from "../platform/http/request-log";
+import type { Route } from "../platform/http/route";
+import { addRoutes, noRoute, routeOf } from "../platform/http/routing";
+import { addSite, isForSite, type Site, sendUndecodable } from "../platform/http/site";
+import { limitSlowBodies } from "../platform/http/slow-bodies";
+import { newId } from "../platform/ids";
+import { MIN_CLIENT_RELEASE, RELEASE } from "../platform/release";
+import { recordAudit } from "../services/accounts/audit";
+import { Door } from "../services/accounts/door";
+import type { Context } from "../services/context";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Set before anything else is looked at, but on the few open paths. */
+    principal: Principal;
+  }
+  interface FastifyContextConfig {
+    /** Answered without a key. */
+    open?: boolean;
+    /** Shown by a browser, with the headers that this needs. */
+    page?: boolean;
+    route?: Route;
+  }
+}
+
+/** Public files by path. The content is read or computed on the first request. */
+export type OpenFiles = Record<string, { contentType: string; content: () => Buffer | string }>;
+
+/** Of an answer that is no page: whatever is in it, no browser makes one of it. */
+const NO_PAGE = {
+  "x-content-type-options": "nosniff",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "referrer-policy": "no-referrer",
+};
+
+/** For clients to compare themselves with. */
+const RELEASES = { "x-forge-version": RELEASE, "x-forge-min-client": MIN_CLIENT_RELEASE };
+
+const FOR_PAGES = {
+  // "upgrade-insecure-requests" would break the pages where Forge is served by plain HTTP.
+  contentSecurityPolicy: { directives: { "upgrade-insecure-requests": null } },
+};
+
+/** Longer than load balancers keep a connection that nobody uses. */
+const KEEP_ALIVE_MS = 72_000;
+
+const SANE_REQUEST_ID = /^[A-Za-z0-9._:-]{1,128}$/;
+
+/** The HTTP application: keys first, then limits, then routes, then one error handler. */
+export async function createApp(
+  ctx: Context,
+  routes: Route[],
+  openFiles: OpenFiles,
+  site?: Site,
+): Promise<FastifyInstance> {
+  const { http } = ctx.config;
+  const door = new Door(ctx);
+  const sendFailure = async (error: Error, request: FastifyRequest, reply: FastifyReply) => {
+    if (await door.mayAnswer(error, request)) {
+      const code = sendError(error, request, reply);
+      ctx.metrics.refusals.inc({ route: labelOf(request), code });
+    } else cutOff(request, reply);
+  };
+  const app = fastify({
+    loggerInstance: ctx.logger as FastifyBaseLogger,
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: "request_id",
+    }),
+    childLoggerFactory: lazyChild,
+    bodyLimit: http.maxBodyBytes,
+    requestIdHeader: false,
+    trustProxy: http.trustedProxies,
+    genReqId: (request) => {
+      const given = request.headers["x-request-id"];
+      return typeof given === "string" && SANE_REQUEST_ID.test(given) ? given : newId("req");
+    },
+    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 512 },
+    // A path that can't be decoded has no route to run the hooks of; the key still comes first.
+    frameworkErrors: (_error, request, reply) => {
+      if (site && isForSite(site, request)) {
+        sendUndecodable(site, request, reply);
+        return;
+      }
+      door
+        .principalOf(request)
+        .then(() => sendFailure(noRoute(request, routes), request, reply))
+        .catch((error: Error) => sendFailure(error, request, reply));
+    },
+    clientErrorHandler: sendConnectionError,
+    serverFactory: (handle) =>
+      createServer(
+        {
+          keepAliveTimeout: KEEP_ALIVE_MS,
+          // Of bodies slow-bodies.ts takes care.
+          requestTimeout: 0,
+          headersTimeout: http.requestTimeoutS * 1000,
+          connectionsCheckingInterval: 1_000,
+          // Node's own refusal has no body; ours follows below.
+          requireHostHeader: false,
+        },
+        oneAtATime(handle, ctx.clock.nowMs),
+      ),
+    forceCloseConnections: "idle",
+    return503OnClosing: true,
+  });
+  if (http.corsOrigins.length > 0) await app.register(cors, corsOptions(http.corsOrigins));
+  app.setErrorHandler(async (error: FastifyError, request, reply) => {
+    await sendFailure(error, request, reply);
+    return reply;
+  });
+  app.setNotFoundHandler((request, reply) => {
+    throw noRoute(request, routes, reply);
+  });
+  lingerOnClose(app.server);
+  app.server.on("checkExpectation", (message: IncomingMessage, answer: ServerResponse) => {
+    // Whoever expects what nobody knows is served as if he did not.
+    delete message.headers.expect;
+    app.server.emit("request", message, answer);
+  });
+  addBodyParsers(app, door);
+  app.decorateRequest("principal");
+
+  app.addHook("onRequest", async (request, reply) => {
+    reply.header("x-request-id", request.id).headers(RELEASES);
+    if (!request.routeOptions.config.page) reply.headers(NO_PAGE);
+    if (request.routeOptions.config.open) return;
+    const principal = await door.principalOf(request);
+    request.principal = principal;
+    ctx.traffic.lastRequestMs = ctx.clock.nowMs();
+    if (request.headers.host === undefined && request.raw.httpVersion === "1.1") {
+      throw new ForgeError(400, "malformed_request", "the Host header is missing", "Host");
+    }
+    await door.admit(request, reply);
+    // Its client may have gone while it waited.
+    if (request.raw.socket.destroyed) {
+      cutOff(request, reply);
+      return;
+    }
+    if (isAdminChange(request)) {
+      const subject = `${request.method} ${request.raw.url?.split("?", 1)[0] ?? ""}`;
+      await recordAudit(ctx.pool, { userId: null, action: "admin_request", subject, principal });
+    }
+  });
+  // With a callback: an answer that is passed on from a model is sent in the same turn.
+  app.addHook("onSend", (request, _reply, payload, done) => {
+    if (typeof payload === "string") door.noteAnswer(request, payload.length);
+    done();
+  });
+  app.addHook("onResponse", (request, reply, done) => {
+    const route = labelOf(request);
+    ctx.metrics.requests.inc({ route, status: reply.statusCode });
+    ctx.metrics.requestSeconds.observe({ route }, reply.elapsedTime / 1000);
+    done();
+  });
+  limitSlowBodies(app, http.requestTimeoutS);
+  if (ctx.logger.isLevelEnabled("debug")) logAnswers(app);
+
+  // In a scope of their own: what pages need, no other answer should pay for.
+  await app.register(async (pages) => {
+    await pages.register(helmet, FOR_PAGES);
+    for (const [path, file] of Object.entries(openFiles)) {
+      pages.get(path, { config: { open: true, page: true } }, async (_request, reply) =>
+        reply.type(file.contentType).header("cache-control", "no-cache").send(file.content()),
+      );
+    }
+  });
+  if (site) addSite(app, site);
+  addRoutes(app, routes, ctx.databaseTurns);
+  return app;
+}
+
+/** Without an answer. */
+function cutOff(request: FastifyRequest, reply: FastifyReply): void {
+  reply.hijack();
+  request.raw.socket.destroy();
+}
+
+const SANE_CLIENT = /^[a-z-]{1,32}\/[0-9A-Za-z.+-]{1,32}$/;
+
+/** Which client of ours asks, and of which release, as it says. */
+function clientOf(request: FastifyRequest): { client?: string } {
+  const client = request.headers["x-forge-client"];
+  return typeof client === "string" && SANE_CLIENT.test(client) ? { client } : {};
+}
+
+/** One line a request, at debug level only: a thousand heartbeating workers are not news. */
+function logAnswers(app: FastifyInstance): void {
+  app.addHook("onResponse", async (request, reply) => {
+    const answered = {
+      method: request.method,
+      path: pathOf(request),
+      status: reply.statusCode,
+      ms: reply.elapsedTime,
+      ...clientOf(request),
+    };
+    request.log.debug(answered, "answered");
+  });
+}
+
+function corsOptions(origins: string[]) {
+  return {
+    origin: origins,
+    allowedHeaders: [
+      "authorization",
+      "content-type",
+      "idempotency-key",
+      "if-none-match",
+      "last-event-id",
+      "range",
+      "x-checksum-sha256",
+      "x-forge-client",
+      "x-request-id",
+      "x-service-api-key",
+    ],
+    exposedHeaders: [
+      "content-range",
+      "etag",
+      "idempotency-replayed",
+      "ratelimit-limit",
+      "ratelimit-policy",
+      "ratelimit-remaining",
+      "ratelimit-reset",
+      "retry-after",
+      "x-forge-min-client",
+      "x-forge-version",
+      "x-request-id",
+    ],
+    methods: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"],
+    maxAge: 600,
+    strictPreflight: false,
+  };
+}
+
+/** JSON by our own parser; anything else passes as a stream, to the routes that take it (routing.ts). */
+function addBodyParsers(app: FastifyInstance, door: Door): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "buffer" },
+    async (request: FastifyRequest, bytes: Buffer) => await door.read(request, bytes),
+  );
+  app.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+}
+
+/** Which route it is, however it was spelled: as few as there are routes. */
+function labelOf(request: FastifyRequest): string {
+  const route = routeOf(request);
+  return route ? `${route.method} ${route.paths[0]}` : "none";
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split("?", 1)[0] ?? request.url;
+}
+
+/** Also where it will be refused: what an admin's key tries is of interest then, too. Not a worker's calls. */
+function isAdminChange(request: FastifyRequest): boolean {
+  const scope = routeOf(request)?.scope;
+  const changes = request.method !== "GET" && request.method !== "HEAD";
+  return changes && request.principal.scope === "admin" && (scope === "user" || scope === "admin");
+}

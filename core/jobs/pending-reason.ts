@@ -1,0 +1,260 @@
+import {
+  compareAge,
+  compareOwn,
+  type FleetWorker,
+  type Holding,
+  mayRun,
+  type RankedTenants,
+  rankOf,
+  serves,
+  sharesHeld,
+} from "../fleet/matching";
+import {
+  countUnmet,
+  firstUnmet,
+  fits,
+  type Need,
+  type Requirements,
+  shapeOf,
+} from "./requirements";
+import type { WorkerStatus } from "./states";
+
+/** Why a job waits, from what keeps it longest to what keeps it shortest. */
+export const PENDING_CODES = [
+  "no_worker",
+  "no_worker_fits",
+  "no_worker_available",
+  "provisioning",
+  "over_share",
+  "workers_busy",
+  "between_attempts",
+  "scheduling",
+] as const;
+
+export interface PendingReason {
+  code: (typeof PENDING_CODES)[number];
+  message: string;
+  /** The nearest unmet requirement, where no worker fits. */
+  requirement: { name: string; needed: string | number; available: string | number | null } | null;
+  /** 1 is next. Null where no queue is waited in, or it is longer than was looked at. */
+  queue_position: number | null;
+}
+
+/** A worker as the queue sees it. */
+export interface FleetMember extends FleetWorker {
+  gpuName: string;
+  status: WorkerStatus;
+  statusReason: string | null;
+  draining: boolean;
+  /** It is parked, or asked lately. */
+  asks: boolean;
+  /** The tenant that it works for, if it is shared and busy. */
+  serves: string | null;
+}
+
+/** The queued jobs of one tenant that need the same, in order: the first of them, where there are many. */
+export interface QueuedShape extends Requirements {
+  userId: string;
+  jobs: { jobId: string; priority: number; queuedAt: number }[];
+  hasMore: boolean;
+}
+
+export interface WaitingJob extends Requirements {
+  jobId: string;
+  userId: string;
+  priority: number;
+  queuedAt: number;
+}
+
+/** What a job's requirements come to on a fleet: the same for all jobs of one shape. */
+export interface Outlook {
+  /** Why none of them can run now, where that is so whatever the queue. */
+  reason: PendingReason | undefined;
+  /** Workers in service that fit. */
+  working: FleetMember[];
+}
+
+type Wants = Requirements & { userId: string };
+
+/** By the rules of matching.ts. Takes time with the fleet: ask once for each shape, not for each job. */
+export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
+  const visible = fleet.filter((worker) => serves(worker, job.userId));
+  const fitting = visible.filter((worker) => fits(job, worker));
+  const settingUp = fitting.filter((worker) => worker.status === "bootstrapping");
+  const working = fitting.filter(
+    (worker) => (worker.status === "idle" || worker.status === "busy") && !worker.draining,
+  );
+  const because = (why: PendingReason): Outlook => ({ reason: why, working });
+  if (working.length === 0) {
+    const [coming] = settingUp;
+    const beingSetUp = (worker: FleetMember): string =>
+      `${nameFor(job, worker)} is being set up for it`;
+    if (coming) return because(reason("provisioning", beingSetUp(coming)));
+    if (fitting.length > 0) return because(noneAvailable(job, fitting));
+    const alive = visible.filter((worker) => worker.status !== "dead");
+    if (alive.length === 0) return because(reason("no_worker", "no worker is registered"));
+    return because(noneFits(job, alive));
+  }
+  if (working.some((worker) => worker.status === "idle" && worker.asks)) {
+    return because(reason("scheduling", "a worker that fits is idle; it is assigned in a moment"));
+  }
+  if (working.every((worker) => worker.status === "idle")) {
+    const which = nameFor(job, working[0] as FleetMember);
+    const others = working.length > 1 ? ` and ${working.length - 1} more` : "";
+    const message = `idle, but not asking for work: ${which}${others}`;
+    return because(reason("no_worker_available", message));
+  }
+  return { reason: undefined, working };
+}
+
+/** Why this job is not running yet, said to its owner. */
+export function explainPending(
+  job: WaitingJob,
+  fleet: FleetMember[],
+  queue: QueuedShape[],
+  ranked: RankedTenants = [],
+  { reason: known, working }: Outlook = outlookOf(job, fleet),
+): PendingReason {
+  if (known) return known;
+  const { position, overtaken } = place(job, working, fleet, queue, ranked);
+  const busy = working.length === 1 ? "the worker that fits is busy" : busyWorkers(working.length);
+  if (overtaken > 0) {
+    const message = `${busy}; tenants that hold fewer shared workers than yours (${overtaken}) go first`;
+    return { ...reason("over_share", message), queue_position: position };
+  }
+  const nth = position === null ? "far back in the queue" : `number ${position} in the queue`;
+  return { ...reason("workers_busy", `${busy}; ${nth}`), queue_position: position };
+}
+
+/** Its last attempt has ended and the next is not queued yet: Temporal decides that, and is slow or away. */
+export const betweenAttempts = (attempts: number): PendingReason =>
+  reason("between_attempts", `attempt ${attempts} has ended; the next one is about to be queued`);
+
+const busyWorkers = (count: number): string => `all ${count} workers that fit are busy`;
+
+const reason = (code: PendingReason["code"], message: string): PendingReason => ({
+  code,
+  message,
+  requirement: null,
+  queue_position: null,
+});
+
+function noneAvailable(job: Wants, fitting: FleetMember[]): PendingReason {
+  const states = fitting.slice(0, 3).map((worker) => {
+    const { draining, status, statusReason } = worker;
+    const isOwn = worker.userId === job.userId;
+    const why = isOwn && statusReason !== null ? ` (${statusReason})` : "";
+    return `${nameFor(job, worker)} is ${draining && status !== "dead" ? "draining" : status}${why}`;
+  });
+  const more = fitting.length > states.length ? `, and ${fitting.length - states.length} more` : "";
+  return reason(
+    "no_worker_available",
+    `workers that fit are not in service: ${states.join(", ")}${more}`,
+  );
+}
+
+/** Only its owner knows a worker by its name. */
+const nameFor = (job: Wants, worker: FleetMember): string =>
+  worker.userId === job.userId ? worker.workerId : "a shared worker";
+
+/** By the worker that lacks least, the most capable of these. */
+function noneFits(job: Wants, workers: FleetMember[]): PendingReason {
+  let nearest: { worker: FleetMember; lacks: number } | undefined;
+  for (const worker of workers) {
+    const lacks = countUnmet(job, worker);
+    const order =
+      nearest &&
+      (lacks - nearest.lacks ||
+        nearest.worker.gpuCount - worker.gpuCount ||
+        nearest.worker.memoryGb - worker.memoryGb);
+    if (order === undefined || order < 0) nearest = { worker, lacks };
+  }
+  const name = nearest && firstUnmet(job, nearest.worker);
+  if (!nearest || !name) throw new Error("a worker that fits was said not to");
+  const requirement = { name, ...GAPS[name](nearest.worker, job) };
+  const { needed, available } = requirement;
+  const message = `needs ${UNITS[name](needed)}; the nearest worker has ${
+    available === null ? "none" : available
+  }`;
+  return { ...reason("no_worker_fits", message), requirement };
+}
+
+const UNITS: Record<Need, (needed: string | number) => string> = {
+  gpu: (needed) => (needed === 1 ? "a GPU" : `${needed} GPUs`),
+  gpu_type: (needed) => `a GPU of type ${needed}`,
+  memory_gb: (needed) => `${needed} GB of GPU memory`,
+  tags: (needed) => `a worker tagged ${needed}`,
+  job_type: (needed) => `a worker that takes ${needed} jobs`,
+  worker: (needed) => `${needed}`,
+};
+
+type Gap = Omit<NonNullable<PendingReason["requirement"]>, "name">;
+
+/** Said of a worker that does not meet a need. */
+const GAPS: Record<Need, (worker: FleetMember, needs: Requirements) => Gap> = {
+  worker: () => ({ needed: "a worker that does not serve it yet", available: null }),
+  job_type: ({ jobTypes }, { jobType }) => ({
+    needed: jobType,
+    available: jobTypes?.join(", ") ?? null,
+  }),
+  gpu_type: ({ gpuName }, { gpuTokens }) => ({ needed: gpuTokens.join(" "), available: gpuName }),
+  gpu: (worker, { gpuCount }) => ({ needed: gpuCount, available: worker.gpuCount }),
+  memory_gb: (worker, { memoryGb }) => ({ needed: memoryGb, available: worker.memoryGb }),
+  tags: (worker, { tags }) => ({
+    needed: tags.filter((tag) => !worker.tags.includes(tag)).join(", "),
+    available: worker.tags.length > 0 ? worker.tags.join(", ") : null,
+  }),
+};
+
+/**
+ * Where the job stands among those that want one of the same workers, if tenants were served in turn
+ * from now on; and how many shared workers its tenant holds, if that lets later jobs go first.
+ */
+function place(
+  job: WaitingJob,
+  wanted: FleetMember[],
+  fleet: FleetMember[],
+  queue: QueuedShape[],
+  ranked: RankedTenants,
+): { position: number | null; overtaken: number } {
+  const isEarlier = (other: QueuedShape["jobs"][number]): boolean => compareAge(other, job) < 0;
+  const rivals = new Map<string, QueuedShape["jobs"]>();
+  const rank = rankOf(job, ranked);
+  let higher = 0;
+  for (const shape of queue) {
+    if (!wanted.some((worker) => mayRun(shape, worker))) continue;
+    const isOwn = shapeOf(shape.userId, shape) === shapeOf(job.userId, job);
+    if (isOwn && shape.hasMore && !shape.jobs.some(({ jobId }) => jobId === job.jobId)) {
+      return { position: null, overtaken: 0 };
+    }
+    const others = shape.jobs.filter(({ jobId }) => jobId !== job.jobId);
+    const rankOfOther = ({ priority }: { priority: number }): number =>
+      rankOf({ userId: shape.userId, priority }, ranked);
+    const isOwnTenant = shape.userId === job.userId;
+    if (!isOwnTenant) higher += others.filter((other) => rankOfOther(other) > rank).length;
+    const equals = isOwnTenant ? others : others.filter((other) => rankOfOther(other) === rank);
+    rivals.set(shape.userId, [...(rivals.get(shape.userId) ?? []), ...equals]);
+  }
+  for (const jobs of rivals.values()) jobs.sort(compareOwn);
+  const own = (rivals.get(job.userId) ?? []).filter((other) => compareOwn(other, job) < 0).length;
+  const holdings = fleet.flatMap((worker): Holding[] =>
+    worker.serves === null ? [] : [{ ...worker, userId: worker.serves }],
+  );
+  const [least] = wanted
+    .filter((worker) => worker.shared)
+    .sort((a, b) => a.gpuCount - b.gpuCount || a.memoryGb - b.memoryGb);
+  const held = (userId: string): number => (least ? sharesHeld(userId, least, holdings) : 0);
+  let ahead = higher + own;
+  let overtaken = 0;
+  for (const [userId, jobs] of rivals) {
+    if (userId === job.userId) continue;
+    // Their n-th goes before ours while they hold fewer by then, or as many and it is older.
+    const turns = held(job.userId) + own - held(userId);
+    const before = Math.max(0, Math.min(jobs.length, turns));
+    const next = turns >= 0 ? jobs[turns] : undefined;
+    ahead += before + (next && isEarlier(next) ? 1 : 0);
+    const isYounger = jobs.some((other) => !isEarlier(other));
+    if (held(userId) < held(job.userId) && isYounger) overtaken = held(job.userId);
+  }
+  return { position: ahead + 1, overtaken };
+}

@@ -1,0 +1,229 @@
+import { resolve } from "node:path";
+import { z } from "zod";
+import { BILLING_VARIABLES, billingExportOf, billingOf } from "./billing";
+import { BOOTSTRAP_VARIABLES, bootstrapOf } from "./bootstrap";
+import { DATABASE_VARIABLES, databaseOf } from "./database";
+import { DEPLOYMENT_VARIABLES, deploymentsOf } from "./deployments";
+import { LIMIT_VARIABLES, limitsOf } from "./limits";
+import { fileVariableOf, readSecretFiles, SECRET_VARIABLES } from "./secret-files";
+import { STORE_VARIABLES, storeOf } from "./store";
+import { TEMPORAL_VARIABLES, temporalOf } from "./temporal";
+import { flag, listOf, policyJson, policyOf, seconds, wholeNumber } from "./values";
+
+/** Every variable that the server reads: default, unit and meaning. */
+const variables = {
+  FORGE_HOME: z.string().default(".forge").describe("directory of all local state"),
+  FORGE_HOST: z.string().default("127.0.0.1").describe("address to listen on"),
+  FORGE_PORT: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(65_535)
+    .default(8080)
+    .describe("HTTP port; 0 takes any free one"),
+  ...DATABASE_VARIABLES,
+  ...STORE_VARIABLES,
+  ...DEPLOYMENT_VARIABLES,
+  FORGE_LOG_LEVEL: z
+    .enum(["trace", "debug", "info", "warn", "error", "silent"])
+    .default("info")
+    .describe("least severe log line to write"),
+  ...TEMPORAL_VARIABLES,
+  FORGE_HEARTBEAT_INTERVAL_S: seconds(5).describe("interval told to agents, in seconds"),
+  FORGE_HEARTBEAT_TIMEOUT_S: seconds(30).describe("a worker silent for longer is dead, in seconds"),
+  FORGE_ASSIGNMENT_TIMEOUT_S: seconds(15).describe(
+    "an assignment not fetched for longer goes back to the queue, in seconds",
+  ),
+  FORGE_JOB_TIMEOUT_S: wholeNumber(7 * 86_400).describe(
+    "longest an attempt may run where its job doesn't say, in seconds",
+  ),
+  FORGE_JOB_METRICS_S: seconds(10).describe(
+    "how often what running jobs report is kept; of a job at most every 10 s, in seconds",
+  ),
+  FORGE_WORKER_SAMPLE_S: seconds(60).describe(
+    "how often a worker's utilisation and memory are kept; a minute has one sample at most, in seconds",
+  ),
+  FORGE_CANCEL_GRACE_S: seconds(20).describe(
+    "a worker that still holds its cancelled job for longer loses it, in seconds",
+  ),
+  FORGE_OFFER_S: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .max(3_600)
+    .default(30)
+    .describe(
+      "a worker that registered, or whose result was accepted, is given a job for so long without asking, in seconds",
+    ),
+  FORGE_DEADLINE_GRACE_S: seconds(60).describe(
+    "no job is ended for its time before the server has been there to take its result for so long, in seconds",
+  ),
+  FORGE_DEAF_AFTER_S: seconds(180).describe(
+    "an idle worker that heartbeats but has not asked for longer is deaf, in seconds",
+  ),
+  ...BILLING_VARIABLES,
+  FORGE_PUBLIC_URL: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .describe("where machines that are set up over SSH reach this API"),
+  ...BOOTSTRAP_VARIABLES,
+  FORGE_RANKED_TENANTS: z
+    .string()
+    .optional()
+    .describe(
+      "tenants whose priorities count against other tenants' on shared workers, comma-separated; * for all",
+    ),
+  FORGE_JOB_POLICY: policyJson.describe(
+    'what jobs of a type need, as JSON: {"train": {"gpu": 1, "gpu_type": "A100", "memory_gb": 40, ' +
+      '"tags": ["eu"], "timeout_s": 86400}}; over the specification\'s rules',
+  ),
+  FORGE_SWEEP_AFTER_S: seconds(300).describe(
+    "what the attempts of a job have left is removed when it has ended for longer, in seconds",
+  ),
+  FORGE_SWEEP_INTERVAL_S: seconds(30).describe("how often that is looked for, in seconds"),
+  FORGE_RECONCILE_AFTER_S: seconds(60).describe(
+    "an unfinished job that stood still for longer is compared with Temporal, in seconds",
+  ),
+  FORGE_WORKFLOW_START_S: seconds(3).describe(
+    "a job's workflow starts when its first attempt has ended, or so long after its submission, in seconds",
+  ),
+  FORGE_OUTBOX_LEASE_S: seconds(10).describe(
+    "an outbox entry claimed for longer is delivered by another process, in seconds; longer than a call takes",
+  ),
+  FORGE_OUTBOX_FIRST_LEASE_S: seconds(5).describe(
+    "a new outbox entry not delivered by the process that wrote it for longer is delivered by any, in seconds",
+  ),
+  FORGE_TRAIN_NEEDS_GPU: flag.default(true).describe("whether train jobs run on GPU workers only"),
+  FORGE_DEFAULT_TEACHER: z
+    .string()
+    .default("default-teacher")
+    .describe("teacher of a generate job that names only a domain"),
+  FORGE_MAX_BODY_BYTES: wholeNumber(1024 * 1024).describe("largest request body, in bytes"),
+  FORGE_REQUEST_TIMEOUT_S: seconds(30).describe(
+    "a request that has not arrived by then is refused; an upload, one that stands still, in seconds",
+  ),
+  ...LIMIT_VARIABLES,
+  FORGE_TRUSTED_PROXIES: z
+    .string()
+    .optional()
+    .describe(
+      "proxies before the server whose X-Forwarded-For is believed, comma-separated, like 10.0.0.0/8",
+    ),
+  FORGE_MAX_POLL_S: seconds(50).describe("longest a worker's poll stays parked, in seconds"),
+  FORGE_MAX_STREAM_S: seconds(3600).describe(
+    "a stream of events is ended then, and its client goes on with another, in seconds",
+  ),
+  FORGE_CORS_ORIGINS: z
+    .string()
+    .optional()
+    .describe("origins whose pages may call the API from a browser, separated by commas"),
+  FORGE_STRICT_REFERENCES: flag
+    .default(false)
+    .describe("whether a dataset_id or checkpoint_id that is not the tenant's is refused"),
+  FORGE_MAX_JSON_DEPTH: wholeNumber(32).describe("deepest nesting of a request body"),
+  FORGE_MAX_LOG_BYTES: wholeNumber(64 * 1024 * 1024).describe(
+    "largest log of an attempt, in bytes",
+  ),
+  FORGE_MAX_RESULT_BYTES: wholeNumber(256 * 1024).describe("largest job result, in bytes"),
+  FORGE_PREVIEW_CACHE_BYTES: wholeNumber(4 * 1024 * 1024 * 1024).describe(
+    "most bytes of other stores' tables that are kept for previews, below FORGE_HOME",
+  ),
+  FORGE_PREVIEW_TIMEOUT_S: seconds(30).describe(
+    "longest that reading a table may take, in seconds; counting rows, a second more for each 10 MB",
+  ),
+};
+
+/** Read by the embedded stack and the demo, so known here too. */
+const STACK_VARIABLES = ["FORGE_AGENTS", "FORGE_CACHE_DIR", "FORGE_TORCH"];
+
+const schema = z.object(variables).transform((env, context) => ({
+  home: resolve(env.FORGE_HOME),
+  http: {
+    /** Where workers reach the API: other machines, so nothing that could be guessed. */
+    publicUrl: env.FORGE_PUBLIC_URL?.replace(/\/$/, ""),
+    host: env.FORGE_HOST,
+    port: env.FORGE_PORT,
+    maxBodyBytes: env.FORGE_MAX_BODY_BYTES,
+    maxJsonDepth: env.FORGE_MAX_JSON_DEPTH,
+    requestTimeoutS: env.FORGE_REQUEST_TIMEOUT_S,
+    maxPollS: env.FORGE_MAX_POLL_S,
+    maxStreamS: env.FORGE_MAX_STREAM_S,
+    trustedProxies: listOf(env.FORGE_TRUSTED_PROXIES),
+    corsOrigins: listOf(env.FORGE_CORS_ORIGINS),
+  },
+  limits: limitsOf(env),
+  database: databaseOf(env),
+  store: storeOf(env),
+  deployments: deploymentsOf(env),
+  billing: billingOf(env),
+  billingExport: billingExportOf(env, context),
+  logLevel: env.FORGE_LOG_LEVEL,
+  temporal: temporalOf(env, context),
+  fleet: {
+    heartbeatIntervalS: env.FORGE_HEARTBEAT_INTERVAL_S,
+    heartbeatTimeoutS: env.FORGE_HEARTBEAT_TIMEOUT_S,
+    assignmentTimeoutS: env.FORGE_ASSIGNMENT_TIMEOUT_S,
+    deafAfterS: env.FORGE_DEAF_AFTER_S,
+    sampleIntervalS: env.FORGE_WORKER_SAMPLE_S,
+    offerS: env.FORGE_OFFER_S,
+    deadlineGraceS: env.FORGE_DEADLINE_GRACE_S,
+    rankedTenants: listOf(env.FORGE_RANKED_TENANTS),
+  },
+  jobs: {
+    timeoutS: env.FORGE_JOB_TIMEOUT_S,
+    defaultTeacher: env.FORGE_DEFAULT_TEACHER,
+    maxResultBytes: env.FORGE_MAX_RESULT_BYTES,
+    maxLogBytes: env.FORGE_MAX_LOG_BYTES,
+    policy: policyOf(env.FORGE_JOB_POLICY, env.FORGE_TRAIN_NEEDS_GPU),
+    metricsIntervalS: env.FORGE_JOB_METRICS_S,
+    cancelGraceS: env.FORGE_CANCEL_GRACE_S,
+    strictReferences: env.FORGE_STRICT_REFERENCES,
+  },
+  ...bootstrapOf(env),
+  sweep: { afterS: env.FORGE_SWEEP_AFTER_S, intervalS: env.FORGE_SWEEP_INTERVAL_S },
+  tables: {
+    cacheBytes: env.FORGE_PREVIEW_CACHE_BYTES,
+    timeoutMs: env.FORGE_PREVIEW_TIMEOUT_S * 1000,
+  },
+  outbox: {
+    startAfterS: env.FORGE_WORKFLOW_START_S,
+    leaseS: env.FORGE_OUTBOX_LEASE_S,
+    firstLeaseS: env.FORGE_OUTBOX_FIRST_LEASE_S,
+  },
+  reconcileAfterS: env.FORGE_RECONCILE_AFTER_S,
+}));
+
+export type Config = z.output<typeof schema>;
+
+export interface LoadedConfig {
+  config: Config;
+  /** Names that begin with FORGE_ and mean nothing: misspelt, most likely. */
+  unknown: string[];
+}
+
+/** Environment → configuration. Throws one Error that names every bad variable. */
+export function loadConfig(env: NodeJS.ProcessEnv = process.env): LoadedConfig {
+  const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ""));
+  const secrets = readSecretFiles(set);
+  const parsed = schema.safeParse(secrets.env);
+  const issues = parsed.error?.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
+  const errors = [...secrets.errors, ...(issues ?? [])];
+  if (!parsed.success || errors.length > 0) {
+    throw new Error(`bad configuration\n${errors.map((line) => `  ${line}`).join("\n")}`);
+  }
+  const files = [...SECRET_VARIABLES].map(fileVariableOf);
+  const known = new Set([...Object.keys(variables), ...files, ...STACK_VARIABLES]);
+  const unknown = Object.keys(env).filter((name) => name.startsWith("FORGE_") && !known.has(name));
+  return { config: parsed.data, unknown };
+}
+
+/** One line a variable, for `forge-server config`. */
+export function describeVariables(): string[] {
+  return Object.entries(variables).map(([name, variable]) => {
+    const byDefault = variable.safeParse(undefined);
+    const value = byDefault.success ? byDefault.data : undefined;
+    const shown = typeof value === "object" ? JSON.stringify(value) : String(value ?? "none");
+    const fromFile = SECRET_VARIABLES.has(name) ? `; or its file: ${fileVariableOf(name)}` : "";
+    return `${name}  ${variable.description ?? ""}${fromFile} (default ${shown})`;
+  });
+}

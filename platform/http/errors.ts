@@ -1,0 +1,131 @@
+import { STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import { ZodError } from "zod";
+import { ForgeError, InvalidRequest, Unavailable } from "../../core/errors";
+import { newId } from "../ids";
+import { isAway, isBadValue, isLockTimeout } from "../postgres/errors";
+import { isStoreAway } from "../store/object-store";
+import { closeLingering, isBodyPending } from "./lingering-close";
+import { fromZod } from "./validation";
+
+const RETRY_AFTER_S = 2;
+const MAX_MESSAGE = 1_000;
+const MAX_PARAM = 256;
+
+/** RFC 9457, for clients that ask for it. */
+const PROBLEM = "application/problem+json";
+
+/** The one place where a failure becomes an answer, whose code it returns. */
+export function sendError(
+  error: FastifyError | Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): string {
+  const refusal = toForgeError(error);
+  if (refusal.status >= 500) {
+    const level = refusal.status > 500 ? "warn" : "error";
+    request.log[level]({ err: error, code: refusal.code }, "request failed");
+  }
+  reply.header("x-request-id", request.id);
+  const isPassing = refusal.status === 503 || refusal.status === 429;
+  if (isPassing && !reply.hasHeader("retry-after")) reply.header("retry-after", RETRY_AFTER_S);
+  // Asks a client that is still sending to stop. lingering-close.ts reads what it sends until then.
+  if (isBodyPending(request)) reply.header("connection", "close");
+  reply.code(refusal.status);
+  if (wantsProblem(request)) reply.type(PROBLEM).send(asProblem(refusal, request.id));
+  else reply.type("application/json").send(asError(refusal, request.id));
+  return refusal.code;
+}
+
+/** The answer to bytes that are no HTTP request, or that never became one in time. */
+export function sendConnectionError(error: Error & { code?: string }, socket: Socket): void {
+  // Node reports an error for every chunk that arrives after the first error.
+  if (socket.writableEnded) return;
+  if (!socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const refusal = fromParser(error.code);
+  const requestId = newId("req");
+  const body = JSON.stringify(asError(refusal, requestId));
+  socket.write(
+    `HTTP/1.1 ${refusal.status} ${STATUS_CODES[refusal.status]}\r\nContent-Type: application/json\r\n` +
+      `X-Request-Id: ${requestId}\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+  closeLingering(socket);
+}
+
+function asError(refusal: ForgeError, requestId: string) {
+  return {
+    error: {
+      code: refusal.code,
+      message: shortened(refusal.message, MAX_MESSAGE),
+      ...(refusal.param === undefined ? {} : { param: shortened(refusal.param, MAX_PARAM) }),
+      request_id: requestId,
+      ...(refusal.details === undefined ? {} : { details: refusal.details }),
+    },
+  };
+}
+
+/** A client's own words come back in an error, but not a megabyte of them. */
+const shortened = (text: string, length: number): string =>
+  text.length > length ? `${text.slice(0, length)}…` : text;
+
+function asProblem(refusal: ForgeError, requestId: string) {
+  const { message, ...members } = asError(refusal, requestId).error;
+  return {
+    type: `urn:forge:error:${refusal.code}`,
+    title: refusal.code.replaceAll("_", " "),
+    status: refusal.status,
+    detail: message,
+    ...members,
+  };
+}
+
+function wantsProblem(request: FastifyRequest): boolean {
+  const ranges = (request.headers.accept ?? "").split(",");
+  const asked = ranges.find((range) => range.trim().toLowerCase().startsWith(PROBLEM));
+  return asked !== undefined && !/;\s*q=0(\.0*)?\s*(;|$)/.test(asked);
+}
+
+function toForgeError(error: FastifyError | Error): ForgeError {
+  if (error instanceof ForgeError) return error;
+  if (error instanceof ZodError) return fromZod(error);
+  if (isAway(error)) return new Unavailable("the database is away; try again shortly");
+  if (isLockTimeout(error))
+    return new Unavailable("another request is in the way; try again shortly");
+  if (isStoreAway(error)) return new Unavailable("the artifact store is away; try again shortly");
+  if (isBadValue(error)) return new InvalidRequest("a text, time or number is out of range");
+  return (
+    fromFastify(error) ?? new ForgeError(500, "internal_error", "something failed on our side")
+  );
+}
+
+function fromFastify(error: FastifyError | Error): ForgeError | undefined {
+  if (!("statusCode" in error) || error.statusCode === undefined) return undefined;
+  switch (error.statusCode) {
+    case 400:
+      return new ForgeError(400, "malformed_request", "the request could not be read whole");
+    case 413:
+      return new ForgeError(413, "body_too_large", "the request body is too large");
+    case 415:
+      return new ForgeError(415, "unsupported_media_type", "this route takes no such Content-Type");
+    case 503:
+      return new Unavailable("the server is stopping; try again shortly");
+    default:
+      return undefined;
+  }
+}
+
+function fromParser(code: string | undefined): ForgeError {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return new ForgeError(431, "headers_too_large", "the request's headers are too large");
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return new ForgeError(408, "request_timeout", "the request did not arrive in time");
+    default:
+      return new ForgeError(400, "malformed_request", "this is not an HTTP request");
+  }
+}

@@ -1,0 +1,204 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { requireScope } from "../../core/accounts/principal";
+import { ForgeError, InvalidRequest } from "../../core/errors";
+import type { DatabaseTurns } from "../postgres/turns";
+import { isStorable } from "./body";
+import { mediaTypeOf, type Route } from "./route";
+import { EVENT_STREAM } from "./sse";
+import { didYouMean, parse } from "./validation";
+
+const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY"];
+
+/** Every path that a route is served at: each form with and without /api. */
+function pathsOf(route: Route): string[] {
+  const forms = route.paths.flatMap((path) => [
+    path,
+    path.startsWith("/api/") ? path.slice("/api".length) : `/api${path}`,
+  ]);
+  return [...new Set(forms)];
+}
+
+/** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
+export function addRoutes(app: FastifyInstance, routes: Route[], turns: DatabaseTurns): void {
+  const allowed = new Map<string, { url: string; methods: Set<string> }>();
+  const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
+  for (const route of routes) {
+    for (const url of pathsOf(route)) {
+      if (!takesAnything(route)) addRoute(app, route, url, turns);
+      // Two routes may name one place of the path by two names.
+      const shape = url.replaceAll(/:[a-z_]+/g, ":");
+      const known = allowed.get(shape) ?? { url, methods: new Set() };
+      known.methods.add(route.method);
+      if (route.method === "GET" && !isEndless(route)) known.methods.add("HEAD");
+      allowed.set(shape, known);
+    }
+  }
+  // In a scope of their own: there no body is parsed, JSON neither.
+  app.register(async (unparsed) => {
+    unparsed.removeAllContentTypeParsers();
+    unparsed.addContentTypeParser("*", (_request, stream, done) => done(null, stream));
+    for (const route of routes.filter(takesAnything)) {
+      for (const url of pathsOf(route)) addRoute(unparsed, route, url, turns);
+    }
+  });
+  for (const { url, methods } of allowed.values()) {
+    const allow = [...methods].join(", ");
+    app.route({
+      method: METHODS.filter((method) => !methods.has(method)),
+      url,
+      // Before a body is looked at, whose form is nobody's business here.
+      onRequest: async (request, reply) => {
+        throw notAllowed(request, reply, allow);
+      },
+      handler: async () => undefined,
+    });
+  }
+}
+
+function addRoute(app: FastifyInstance, route: Route, url: string, turns: DatabaseTurns): void {
+  const success = Number(Object.keys(route.answers)[0]);
+  // Workers may be newer than the server: what it doesn't know is ignored where they call.
+  const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));
+  const repeatable = repeatableOf(query);
+  const headers = route.headers && z.object(route.headers);
+  app.route({
+    method: route.method,
+    url,
+    config: { route, open: route.scope === "open" },
+    exposeHeadRoute: route.method === "GET" && !isEndless(route),
+    onRequest: async (request) => {
+      if (route.scope !== "open") requireScope(request.principal, route.scope);
+      requireContentType(route, request);
+    },
+    handler: async (request, reply) => {
+      reply.code(success);
+      const call = {
+        principal: request.principal,
+        params: readParams(request),
+        query: readQuery(query, repeatable, request),
+        body: readBody(route, request),
+        headers: headers ? readHeaders(headers, request) : {},
+        request,
+        reply,
+      };
+      if (route.scope === "open" || route.waits) return await route.handle(call);
+      const among = turns[route.scope === "worker" ? "worker" : "user"];
+      return await among.take(request.principal.userId, () => route.handle(call));
+    },
+  });
+}
+
+/** The declaration of the route that this request matched. */
+export const routeOf = (request: FastifyRequest): Route | undefined =>
+  request.routeOptions.config.route;
+
+/** A stream of events ends when its subject does: a HEAD of it would wait for nothing. */
+const isEndless = (route: Route): boolean =>
+  Object.values(route.answers).some((answer) => EVENT_STREAM in (answer.content ?? {}));
+
+function requireContentType(route: Route, request: FastifyRequest): void {
+  const { headers, method } = request;
+  if (method === "GET" || method === "HEAD") return;
+  const { "content-length": length, "transfer-encoding": encoding } = headers;
+  if (encoding === undefined && (length === undefined || length === "0")) return;
+  if (route.stream?.isAnything) return;
+  const takes = route.stream?.contentTypes ?? ["application/json"];
+  if (takes.includes(mediaTypeOf(request))) return;
+  throw new ForgeError(
+    415,
+    "unsupported_media_type",
+    `send Content-Type: ${takes.join(" or ")}`,
+    "Content-Type",
+  );
+}
+
+/** Ids of the path. One that can't be anybody's is refused by name, before Postgres refuses it. */
+function readParams(request: FastifyRequest): Record<string, string> {
+  const params = request.params as Record<string, string>;
+  requireStorable(params);
+  return params;
+}
+
+/** @param given texts, or lists of them, by the name of their parameter. */
+function requireStorable(given: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(given)) {
+    if ([value].flat().every((text) => typeof text !== "string" || isStorable(text))) continue;
+    throw new InvalidRequest(`"${name}" may not contain NUL or half a surrogate pair`, name);
+  }
+}
+
+function readQuery(schema: z.ZodType, repeatable: string[], request: FastifyRequest): unknown {
+  const given = { ...(request.query as Record<string, unknown>) };
+  for (const name of repeatable) {
+    if (typeof given[name] === "string") given[name] = [given[name]];
+  }
+  requireStorable(given);
+  try {
+    return parse(schema, given);
+  } catch (error) {
+    // "status.0" is how we see a repeated parameter, not how it was sent.
+    const [name] = error instanceof InvalidRequest ? (error.param ?? "").split(".") : [];
+    throw name && error instanceof InvalidRequest ? new InvalidRequest(error.message, name) : error;
+  }
+}
+
+/** Parameters that may be given several times; one alone arrives as a text. */
+function repeatableOf(schema: z.ZodType): string[] {
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape)
+    .filter(([, field]) => field instanceof z.ZodOptional && field.unwrap() instanceof z.ZodArray)
+    .map(([name]) => name);
+}
+
+function readHeaders(
+  schema: z.ZodObject,
+  request: FastifyRequest,
+): Record<string, string | undefined> {
+  const names = Object.keys(schema.shape);
+  const sent = names.map((name) => [name, request.headers[name.toLowerCase()]]);
+  return parse(schema, Object.fromEntries(sent)) as Record<string, string | undefined>;
+}
+
+function readBody(route: Route, { body }: FastifyRequest): unknown {
+  if (!route.body) return body;
+  if (route.body.optional && body === undefined) return parse(route.body.schema, {});
+  return route.body.parse ? route.body.parse(body) : parse(route.body.schema, body);
+}
+
+/** 404, with the nearest path that there is; 405 for a method so rare that no path has it. */
+export function noRoute(
+  request: FastifyRequest,
+  routes: Route[],
+  reply?: FastifyReply,
+): ForgeError {
+  const path = request.url.split("?", 1)[0] ?? request.url;
+  const known = routes.filter((route) => !route.undocumented);
+  const sameLength = known
+    .flatMap((route) => pathsOf(route))
+    .filter((one) => one.split("/").length === path.split("/").length);
+  const filled = fillIn(path, sameLength);
+  if (filled.includes(path) && reply) {
+    const here = known.filter((route) => fillIn(path, pathsOf(route)).includes(path));
+    return notAllowed(request, reply, [...new Set(here.map((route) => route.method))].join(", "));
+  }
+  const hint = didYouMean(path, filled);
+  return new ForgeError(404, "route_not_found", `there is no ${request.method} ${path}${hint}`);
+}
+
+function notAllowed(request: FastifyRequest, reply: FastifyReply, allow: string): ForgeError {
+  reply.header("allow", allow);
+  const message = `${request.method} is not for this path; ${allow} is`;
+  return new ForgeError(405, "method_not_allowed", message);
+}
+
+/** Known paths with the request's own ids in place of their parameters. */
+function fillIn(path: string, known: string[]): string[] {
+  const given = path.split("/");
+  return known.map((one) =>
+    one
+      .split("/")
+      .map((segment, at) => (segment.startsWith(":") ? (given[at] ?? segment) : segment))
+      .join("/"),
+  );
+}

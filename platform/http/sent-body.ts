@@ -1,0 +1,50 @@
+import { Readable } from "node:stream";
+import type { FastifyRequest } from "fastify";
+import { InvalidRequest } from "../../core/errors";
+import type { ByteRange } from "../store/object-store";
+import { lettingGo } from "./streamed-memory";
+
+/** What a request says of its bytes; `total` is how many there will be in all, where that is known. */
+export type SentRange =
+  | (ByteRange & { asks: false; total?: number })
+  /** It brings none, and asks how many are there. */
+  | { asks: true; total?: number };
+
+/** A request's Content-Range: where its bytes belong; undefined for what is none. */
+export function readSentRange(header: string): SentRange | undefined {
+  const match = /^bytes (?:(\d{1,15})-(\d{1,15})|\*)\/(\d{1,15}|\*)$/.exec(header);
+  if (!match) return undefined;
+  const size = match[3] === "*" ? {} : { total: Number(match[3]) };
+  if (match[1] === undefined) return { asks: true, ...size };
+  const [start, end] = [Number(match[1]), Number(match[2])];
+  if (end < start || (size.total !== undefined && end >= size.total)) return undefined;
+  return { asks: false, start, end, ...size };
+}
+
+/**
+ * The body of a streamed request, without its first `skipped` bytes.
+ *
+ * @param length how many it declared to send; more or fewer are a 400, and no byte beyond is passed on.
+ */
+export async function* sentBytes(
+  { body }: FastifyRequest,
+  { length, skipped = 0 }: { length?: number; skipped?: number },
+): AsyncGenerator<Buffer> {
+  let passed = 0;
+  if (body instanceof Readable) {
+    for await (const chunk of lettingGo(keptOpen(body))) {
+      const start = Math.max(0, skipped - passed);
+      passed += chunk.length;
+      if (length !== undefined && passed > length) throw mismatch(length);
+      if (start < chunk.length) yield chunk.subarray(start);
+    }
+  }
+  if (length !== undefined && passed < length) throw mismatch(length);
+}
+
+/** Reads a request's body. Unlike the stream's own iterator, leaving early doesn't destroy the connection. */
+export const keptOpen = (body: Readable): AsyncIterable<Buffer> =>
+  body.iterator({ destroyOnReturn: false });
+
+const mismatch = (length: number): InvalidRequest =>
+  new InvalidRequest(`the body does not have the ${length} bytes of its range`, "Content-Range");

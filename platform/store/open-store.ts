@@ -1,0 +1,19 @@
+import { join } from "node:path";
+import type { OwnStore } from "../../core/artifacts/dataset-uri";
+import type { StoreConfig } from "../config/store";
+import { LocalStore } from "./local-store";
+import type { ObjectStore } from "./object-store";
+import { S3Store } from "./s3-store";
+
+/** The store that the configuration names. Nothing is connected to before it is used. */
+export function openStore({ directory, bucket }: StoreConfig): ObjectStore {
+  return bucket ? new S3Store(bucket) : new LocalStore(directory);
+}
+
+/** How its artifacts may be named by a URI. */
+export function ownStoreOf({ directory, bucket }: StoreConfig): OwnStore {
+  return {
+    artifactsRoot: join(directory, "artifacts"),
+    bucketUri: bucket && `${bucket.scheme}://${bucket.bucket}`,
+  };
+}

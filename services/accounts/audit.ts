@@ -1,0 +1,104 @@
+import type { Viewer } from "../../core/accounts/principal";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+
+export interface AuditEntry {
+  /** Whom it concerns; null: everybody. */
+  userId: string | null;
+  /** What was done, in the past tense and stable: `payment_customer_set`. */
+  action: string;
+  /** What it was done to. */
+  subject: string;
+  /** Who did it. */
+  principal: { keyId: string; keyName: string; scope: string };
+  /** Left out: there was nothing, or nothing is left. */
+  before?: unknown;
+  after?: unknown;
+}
+
+/**
+ * Part of the transaction that changes what it tells of, and its last statement: from here to its end no
+ * other is recorded, so whoever waited for a row's lock now could wait for ever.
+ */
+export async function recordAudit(db: Queryable, entry: AuditEntry): Promise<void> {
+  const { userId, action, subject, principal, before, after } = entry;
+  await execute(
+    db,
+    `insert into audit_entries (user_id, action, subject, key_id, created_by, scope, before, after)
+     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+    [
+      userId,
+      action,
+      subject,
+      principal.keyId,
+      principal.keyName,
+      principal.scope,
+      before === undefined ? null : JSON.stringify(before),
+      after === undefined ? null : JSON.stringify(after),
+    ],
+  );
+}
+
+export interface AuditRow {
+  entry_id: number;
+  at: Date;
+  user_id: string | null;
+  action: string;
+  subject: string;
+  created_by: string;
+  scope: string;
+  before: unknown;
+  after: unknown;
+  hash: Buffer;
+}
+
+/** The newest entries about a tenant; of everybody for an admin. */
+export async function listAudit(
+  db: Queryable,
+  viewer: Viewer,
+  before: number | null,
+  limit: number,
+): Promise<AuditRow[]> {
+  return await all<AuditRow & Record<string, unknown>>(
+    db,
+    `select * from audit_entries
+     where ($1::text is null or user_id = $1) and ($2::bigint is null or entry_id < $2)
+     order by entry_id desc limit $3`,
+    [viewer, before, limit],
+  );
+}
+
+/** Entries that are not as they were written, or whose predecessor is not the one they were written after. */
+export async function listBrokenEntries(
+  db: Queryable,
+): Promise<{ entry_id: number; fault: string }[]> {
+  return await all(
+    db,
+    `select entry_id, case when hash <> computed then 'was changed'
+                           else 'does not follow the one before it' end as fault
+     from (select entry_id, prev_hash, hash,
+                  lag(hash, 1, ''::bytea) over (order by entry_id) as before,
+                  sha256(prev_hash || convert_to(audit_text(e), 'UTF8')) as computed
+           from audit_entries e) chained
+     where hash <> computed or prev_hash <> before order by entry_id limit 1000`,
+  );
+}
+
+/** How many entries there are, and the last one's hash, in hex. */
+export async function findAuditEnd(db: Queryable): Promise<{ entries: number; hash: string }> {
+  const row = await maybeOne<{ entries: number; hash: string }>(
+    db,
+    `select (select count(*) from audit_entries)::int as entries, coalesce((
+       select encode(hash, 'hex') from audit_entries order by entry_id desc limit 1), 'none') as hash`,
+  );
+  return row ?? { entries: 0, hash: "none" };
+}
+
+/** @param hash in hex. */
+export async function hasAuditHash(db: Queryable, hash: string): Promise<boolean> {
+  const row = await maybeOne(
+    db,
+    "select 1 as one from audit_entries where encode(hash, 'hex') = lower($1)",
+    [hash],
+  );
+  return row !== undefined;
+}

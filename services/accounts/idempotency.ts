@@ -1,0 +1,83 @@
+import { createHash } from "node:crypto";
+import { canonicalJson } from "../../core/canonical-json";
+import { Conflict, ForgeError, InvalidRequest } from "../../core/errors";
+import type { AnyCall } from "../../platform/http/route";
+import { isLockTimeout } from "../../platform/postgres/errors";
+import type { Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import type { Context } from "../context";
+import { claimKey, storeResponse } from "./idempotency-keys";
+
+/** For so long a request waits for the first one with its key, before it is told of that one. */
+const BEGIN = "set local lock_timeout = '2s'";
+
+const MAX_KEY_LENGTH = 255;
+
+export interface Creation<T> {
+  /** What was asked for, whatever the words: the same key with another content is refused. */
+  content: unknown;
+  /** Then it needs no transaction around it. */
+  isOneStatement?: boolean;
+  /** Creates the thing, by statements that stand or fall together, and answers. */
+  create(db: Queryable): Promise<T>;
+  /** The answer as a replay gives it: without what may be shown once only. */
+  replay?(answer: NoInfer<T>): unknown;
+}
+
+/**
+ * Answers a POST that creates: with an Idempotency-Key, once, however often and to whichever process the
+ * request is sent. The key is stored in the transaction that creates the thing.
+ */
+export async function createOnce<T>(
+  ctx: Context,
+  { request, reply, principal }: AnyCall,
+  { content, isOneStatement = false, create, replay = (answer) => answer }: Creation<T>,
+): Promise<{ answer: T; isNew: boolean }> {
+  const key = readKey(request.raw.headersDistinct["idempotency-key"]);
+  if (key === undefined) {
+    const answer = isOneStatement ? await create(ctx.pool) : await transaction(ctx.pool, create);
+    return { answer, isNew: true };
+  }
+  const { userId } = principal;
+  const fingerprint = fingerprintOf([request.routeOptions.config.route?.paths[0], content]);
+  // A step of the clock that is not recorded yet would make the key look old: the request would run twice.
+  return await ctx.clockWatch.transaction(
+    async (db) => {
+      const first = await claimKey(db, userId, key, fingerprint).catch(inFlight);
+      if (first === undefined) {
+        const answer = await create(db);
+        await storeResponse(db, userId, key, replay(answer));
+        return { answer, isNew: true };
+      }
+      if (first.fingerprint !== fingerprint) {
+        const message = "this Idempotency-Key was used with another request";
+        throw new ForgeError(422, "idempotency_key_reused", message, "Idempotency-Key");
+      }
+      reply.header("idempotency-replayed", "true");
+      return { answer: first.response as T, isNew: false };
+    },
+    { begin: BEGIN, requireKnownClock: true },
+  );
+}
+
+function readKey(given: string[] = []): string | undefined {
+  const [key, ...more] = given;
+  if (key === undefined) return undefined;
+  if (more.length > 0 || key.length < 1 || key.length > MAX_KEY_LENGTH) {
+    const message = `Idempotency-Key must be one text of 1 to ${MAX_KEY_LENGTH} characters`;
+    throw new InvalidRequest(message, "Idempotency-Key");
+  }
+  return key;
+}
+
+const fingerprintOf = (content: unknown): string =>
+  createHash("sha256").update(canonicalJson(content)).digest("hex");
+
+function inFlight(error: unknown): never {
+  if (!isLockTimeout(error)) throw error;
+  throw new Conflict(
+    "request_in_flight",
+    "the first request with this Idempotency-Key is still in flight",
+    "Idempotency-Key",
+  );
+}

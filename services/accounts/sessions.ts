@@ -1,0 +1,61 @@
+import type { Scope } from "../../core/accounts/principal";
+import { newId } from "../../platform/ids";
+import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { keyDigest, mintKey } from "./api-keys";
+import { IS_LIVE, type KeyRow, SHOWN_KEY } from "./keys";
+
+/** How long a session lasts, unless its key expires before. */
+const SESSION_HOURS = 12;
+/** Expired sessions are deleted after so long, so many at a time. */
+const KEPT_DAYS = 1;
+const DELETED_AT_ONCE = 100;
+
+/** How many sessions of a tenant have neither ended nor expired. */
+export async function countSessions(db: Queryable, userId: string): Promise<number> {
+  const row = await maybeOne<{ n: number }>(
+    db,
+    `select count(*)::int as n from api_keys
+     where user_id = $1 and session_of is not null and expires_at > now() and revoked_at is null`,
+    [userId],
+  );
+  return row?.n ?? 0;
+}
+
+/**
+ * Exchanges a key for a session. A session of a session expires no later than the first one, and ends with
+ * it. Undefined: the key is no longer valid.
+ */
+export async function createSession(
+  db: Queryable,
+  keyId: string,
+  scope: Scope,
+): Promise<(KeyRow & { key: string }) | undefined> {
+  const key = mintKey(scope);
+  const row = await maybeOne<KeyRow>(
+    db,
+    `insert into api_keys (key_id, user_id, scope, name, digest, last4, made_by_admin, expires_at,
+                           made_by_key_id, session_of)
+     select $1, user_id, scope, name, $2, $3, made_by_admin,
+            least(expires_at, now() + make_interval(hours => ${SESSION_HOURS})),
+            key_id, coalesce(session_of, key_id)
+     from api_keys where key_id = $4 and ${IS_LIVE}
+     returning ${SHOWN_KEY}`,
+    [newId("key"), keyDigest(key), key.slice(-4), keyId],
+  );
+  return row && { ...row, key };
+}
+
+/** Deletes old sessions of a tenant. Nothing refers to them: what a session makes belongs to its key. */
+export async function deleteExpiredSessions(db: Queryable, userId: string): Promise<void> {
+  await execute(
+    db,
+    `delete from api_keys where key_id in (
+       select key_id from api_keys
+       where user_id = $1 and session_of is not null
+         and expires_at < now() - make_interval(days => ${KEPT_DAYS})
+       order by expires_at limit ${DELETED_AT_ONCE})
+     and not exists (select from api_keys made where made.made_by_key_id = api_keys.key_id
+                     and made.expires_at >= now() - make_interval(days => ${KEPT_DAYS}))`,
+    [userId],
+  );
+}

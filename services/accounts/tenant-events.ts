@@ -1,0 +1,95 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { JobType } from "../../core/jobs/job-types";
+import type { ErrorCode } from "../../core/jobs/states";
+import { deleteOlder } from "../../platform/postgres/clock";
+import { Where } from "../../platform/postgres/pages";
+import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+
+/** A change in a tenant's stream of events. */
+export interface TenantEventRow {
+  event_id: number;
+  user_id: string;
+  kind: "job" | "pipeline" | "worker" | "deployment";
+  /** The thing's id, as its tenant knows it. */
+  subject: string;
+  status: string;
+  /** Of jobs only, from here on. */
+  job_type: JobType | null;
+  pipeline_id: string | null;
+  attempts: number | null;
+  worker_id: string | null;
+  error_code: ErrorCode | null;
+  created_at: Date;
+}
+
+const eventsWhere = (condition: string): string => `
+  select e.event_id, e.user_id, 'job' as kind, e.job_id as subject, e.status, j.job_type, j.pipeline_id,
+         e.attempts, e.worker_id, e.error_code, e.created_at
+  from job_events e join jobs j using (job_id, user_id) where ${condition}
+  union all
+  select event_id, e.user_id, kind,
+         case when kind = 'deployment' then coalesce(
+           (select coalesce(given_id, artifact_id) from artifacts a where a.artifact_id = e.subject), subject)
+         else subject end, status, null, null, null, null, null, created_at
+  from change_events e where ${condition}`;
+
+/** The newest event's id; 0 where there is none. */
+export async function findLastEventId(db: Queryable): Promise<number> {
+  const row = await maybeOne<{ id: number }>(
+    db,
+    `select greatest((select max(event_id) from job_events), (select max(event_id) from change_events), 0)
+       as id`,
+  );
+  return row?.id ?? 0;
+}
+
+/** Everybody's events after an id, and those of these ids, in the order of their ids. */
+export async function readEvents(
+  db: Queryable,
+  afterId: number,
+  ids: number[],
+  limit: number,
+): Promise<TenantEventRow[]> {
+  const condition = "(event_id > $1 or event_id = any($2))";
+  return await all<TenantEventRow & Record<string, unknown>>(
+    db,
+    `${eventsWhere(condition)} order by event_id limit $3`,
+    [afterId, ids, limit],
+  );
+}
+
+/** A transaction that takes longer than this may have its events missed by a stream that is resumed. */
+const OVERLAP_S = 15;
+/** No more ids than this are given out in that time. */
+const OVERLAP_IDS = 100_000;
+
+/**
+ * A viewer's events after an id, and those shortly before it, which may have been committed later than the event
+ * of that id: the reader drops what it has.
+ */
+export async function listEventsSince(
+  db: Queryable,
+  viewer: Viewer,
+  lastId: number,
+  limit: number,
+): Promise<TenantEventRow[]> {
+  const where = new Where().also(viewer, (user) => `e.user_id = ${user}`);
+  where.with(lastId, (last) => {
+    const known = (table: string): string =>
+      `(select created_at from ${table} where event_id = ${last}::bigint)`;
+    const at = `coalesce(${known("job_events")}, ${known("change_events")}, now())`;
+    return `(e.event_id > ${last}::bigint or e.event_id > ${last}::bigint - ${OVERLAP_IDS}
+      and e.created_at > ${at} - interval '${OVERLAP_S} s')`;
+  });
+  return await all<TenantEventRow & Record<string, unknown>>(
+    db,
+    `${eventsWhere(String(where))} order by event_id limit ${limit}`,
+    where.values,
+  );
+}
+
+/** No client resumes a stream after a week. Events of jobs are kept with their jobs. */
+const FORGOTTEN = { table: "change_events", time: "created_at", age: "interval '7 days'" };
+
+export const deleteOldChangeEvents = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

@@ -1,0 +1,76 @@
+import { all, type Queryable } from "../../platform/postgres/pool";
+import { ARTIFACTS, type ArtifactRow } from "./artifacts";
+
+export type LineageArtifact = Pick<
+  ArtifactRow,
+  | "artifact_id"
+  | "storage_id"
+  | "artifact_type"
+  | "kind"
+  | "name"
+  | "created_at"
+  | "deleted_at"
+  | "source_artifacts"
+  | "source_jobs"
+> & {
+  /** What its manifest says that it was made from, by whatever name. */
+  named: string[];
+};
+
+/**
+ * An artifact, all that it was made from, and all that was made from it, each way to the end; not its
+ * siblings. At most `limit` each way.
+ */
+export async function listLineage(
+  db: Queryable,
+  artifactId: string,
+  userId: string,
+  limit: number,
+): Promise<LineageArtifact[]> {
+  return await all<LineageArtifact>(
+    db,
+    `with recursive
+     up (artifact_id) as (
+       select $1::text
+       union
+       select source from up join ${ARTIFACTS} a on a.artifact_id = up.artifact_id and a.user_id = $2
+       cross join unnest(a.source_artifacts) as source),
+     down (artifact_id) as (
+       select $1::text
+       union
+       select a.artifact_id from down join ${ARTIFACTS} a
+         on a.source_artifacts @> array[down.artifact_id] and a.user_id = $2
+        and a.registered_at is not null)
+     select artifact_id, storage_id, artifact_type, kind, name, created_at, deleted_at, source_artifacts,
+            source_jobs,
+            array_remove(array[manifest->>'dataset_used', manifest->>'base_model',
+              manifest->'job_params'->>'teacher', manifest->'job_params'->>'benchmark',
+              manifest->'job_params'->>'judge'], null) as named
+     from ${ARTIFACTS} a
+     where user_id = $2 and registered_at is not null and artifact_id in (
+       (select artifact_id from up limit $3) union (select artifact_id from down limit $3))
+     order by created_at, artifact_id`,
+    [artifactId, userId, limit],
+  );
+}
+
+export interface LineageJob {
+  job_id: string;
+  job_type: string;
+  status: string;
+  pipeline_id: string | null;
+  created_at: Date;
+}
+
+export async function listLineageJobs(
+  db: Queryable,
+  jobIds: string[],
+  userId: string,
+): Promise<LineageJob[]> {
+  return await all<LineageJob>(
+    db,
+    `select job_id, job_type, status, pipeline_id, created_at from jobs
+     where job_id = any($1) and user_id = $2 order by created_at, job_id`,
+    [jobIds, userId],
+  );
+}

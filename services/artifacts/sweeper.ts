@@ -1,0 +1,88 @@
+import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
+import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
+import { forEachPage, runEach } from "../../platform/concurrency/run-each";
+import { Loop } from "../../platform/loop";
+import type { Part } from "../../platform/service";
+import type { Context } from "../context";
+import { listJobsToSweep, noteSwept, type SweepableJob } from "../jobs/leftovers";
+import { type Buried, listBuried, noteBytesRemoved } from "./artifact-deletion";
+import { type Abandoned, dropAbandoned, listAbandoned } from "./dataset-uploads";
+
+const BATCH = 100;
+
+/**
+ * Removes from the store what nothing refers to any more: what attempts that did not win have left, the
+ * bytes of deleted artifacts, and uploads that their server did not live to end. What is to go is in
+ * Postgres until it is gone, so a store that is away, or a crash, only makes it later.
+ */
+export class Sweeper implements Part {
+  readonly name = "sweeper";
+  private readonly loop: Loop;
+
+  constructor(private readonly ctx: Context) {
+    const { intervalS } = ctx.config.sweep;
+    this.loop = new Loop("sweep", intervalS * 1000, () => this.sweep(), ctx);
+  }
+
+  start(): void {
+    this.loop.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.loop.stop();
+  }
+
+  private async sweep(): Promise<void> {
+    await runEach([
+      () => this.removeDeleted(),
+      () => this.removeLeftovers(),
+      () => this.removeAbandoned(),
+    ]);
+  }
+
+  private async removeDeleted(): Promise<void> {
+    const { pool, store, config } = this.ctx;
+    await forEachPage<Buried>(
+      BATCH,
+      (after) => listBuried(pool, config.sweep.afterS, after, BATCH),
+      async ({ storage_id: id, kind }) => {
+        await store.removeAll(prefixOfKind(kind, id));
+        await noteBytesRemoved(pool, id);
+      },
+    );
+  }
+
+  private async removeLeftovers(): Promise<void> {
+    const { pool, store, config } = this.ctx;
+    await forEachPage<SweepableJob>(
+      BATCH,
+      (after) => listJobsToSweep(pool, config.sweep.afterS, after, BATCH),
+      async (job) => {
+        for (const prefix of leftoversOf(job)) await store.removeAll(prefix);
+        await noteSwept(pool, job.job_id);
+      },
+    );
+  }
+
+  private async removeAbandoned(): Promise<void> {
+    const { pool, store, clockWatch } = this.ctx;
+    await forEachPage<Abandoned>(
+      BATCH,
+      (after) =>
+        clockWatch.transaction((db) => listAbandoned(db, after, BATCH), {
+          requireKnownClock: true,
+        }),
+      async ({ storage_id: id, kind }) => {
+        await store.removeAll(prefixOfKind(kind, id));
+        await dropAbandoned(pool, id);
+      },
+    );
+  }
+}
+
+/** Where attempts of a job may have left something: all but its artifact, and its logs. */
+const leftoversOf = (job: SweepableJob): string[] => [
+  uploadPrefix(job.job_id),
+  runPrefix(job.job_id),
+  ...job.lost_ids.map((id) => artifactPrefix(job.job_type, id)),
+];

@@ -1,0 +1,102 @@
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import type { BillingRow } from "./billing-records";
+import { BEGAN, LIVED_BY_MONTH, livedAt, WRITTEN_SHARES } from "./lifetime";
+
+/** What jobs of a type came to on a day. */
+export interface DayTotal {
+  /** YYYY-MM-DD, UTC. */
+  day: string;
+  job_type: string;
+  cost_usd: string;
+}
+
+/** Of a month, by its first day; without deployments. */
+export async function readDayTotals(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<DayTotal[]> {
+  return await all<DayTotal & Record<string, unknown>>(
+    db,
+    `select to_char(day, 'YYYY-MM-DD') as day, job_type, cost_usd::text from billing_days
+     where user_id = $1 and day >= $2::date and day < $2::date + interval '1 month'`,
+    [userId, month],
+  );
+}
+
+export interface DeploymentMonthRow
+  extends Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card" | "state"> {
+  days_before: number | null;
+  lived: { day: string; days: number }[];
+  /** Of all its months. */
+  lived_by_month: LivedUntil[];
+  written: MonthShare[];
+}
+
+const SPAN = `with span as (
+  select $2::timestamp at time zone 'UTC' as start,
+         ($2::timestamp + interval '1 month') at time zone 'UTC' as until)`;
+
+/**
+ * A tenant's deployments of whose bill a month bears a part, or may bear it, with how long they had lived when each of
+ * its days ended: those that have a line in it, and live ones.
+ */
+export async function listDeploymentMonths(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<DeploymentMonthRow[]> {
+  return await all<DeploymentMonthRow & Record<string, unknown>>(
+    db,
+    `${SPAN}
+     select b.metrics, b.gpu_tokens, b.attempts, b.rate_card, b.state,
+            case when life.began < s.start then ${livedAt("s.start")} end as days_before,
+            (select coalesce(jsonb_agg(jsonb_build_object('day', to_char(m, 'YYYY-MM-DD'), 'days',
+                      ${livedAt("(m + interval '1 day') at time zone 'UTC'")}) order by m), '[]')
+             from generate_series(
+               date_trunc('day', greatest(life.began, s.start) at time zone 'UTC'),
+               least(coalesce(d.stop_requested_at, now()), s.until - interval '1 microsecond')
+                 at time zone 'UTC', interval '1 day') m) as lived,
+            ${LIVED_BY_MONTH} as lived_by_month, ${WRITTEN_SHARES} as written
+     from span s cross join deployments d join billing_records b using (job_id)
+     cross join lateral (select ${BEGAN} as began) life
+     where d.user_id = $1 and (b.state = 'accruing' or exists (
+       select from billing_lines l where l.job_id = d.job_id and l.month = $2::date))`,
+    [userId, month],
+  );
+}
+
+/** What each day should have, as the plain sum of its lines. */
+const PLAIN = `
+  select l.user_id, greatest((b.created_at at time zone 'UTC')::date, l.month) as day, b.job_type, sum(l.cost_usd) as cost_usd
+  from billing_lines l join billing_records b using (job_id)
+  where not exists (select from deployments d where d.job_id = l.job_id)
+  group by 1, 2, 3`;
+
+export interface WrongDay {
+  user_id: string;
+  day: string;
+  job_type: string;
+  kept: string | null;
+  plain: string | null;
+}
+
+/** Days whose amount is not the sum of their lines. */
+export async function listWrongDays(db: Queryable, limit: number): Promise<WrongDay[]> {
+  return await all<WrongDay & Record<string, unknown>>(
+    db,
+    `with plain as (${PLAIN})
+     select user_id, to_char(day, 'YYYY-MM-DD') as day, job_type, d.cost_usd::text as kept,
+            plain.cost_usd::text as plain
+     from plain full join billing_days d using (user_id, day, job_type)
+     where plain.cost_usd is distinct from d.cost_usd order by 1, 2, 3 limit $1`,
+    [limit],
+  );
+}
+
+/** Recomputes every day from its lines. The caller keeps lines from being written meanwhile. */
+export async function rebuildDays(db: Queryable): Promise<void> {
+  await execute(db, "delete from billing_days");
+  await execute(db, `insert into billing_days (user_id, day, job_type, cost_usd) ${PLAIN}`);
+}

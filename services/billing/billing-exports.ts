@@ -1,0 +1,124 @@
+import { secondsSince } from "../../platform/postgres/clock";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import type { DueLine } from "./usage-exporter";
+
+/**
+ * Takes due lines for `leaseS` seconds: no lock is held while somebody else is told. Each claim counts a
+ * try, and by that number what its claimer says later is told from what a later one says. From now on a
+ * line may arrive without our knowing, until its claimer says otherwise. Call where the clock is known: by these
+ * ages a line is given up.
+ */
+export async function claimLines(
+  db: Queryable,
+  options: { leaseS: number; limit: number; needsCustomer: boolean },
+): Promise<DueLine[]> {
+  return await all<DueLine>(
+    db,
+    `with due as (
+       select l.line_id, l.job_id, l.export_asked_at, u.payment_customer_id
+       from billing_lines l join users u using (user_id)
+       where l.exported_at is null and l.cost_usd > 0 and l.export_due_at <= now()
+         and (u.payment_customer_id is not null or not $3)
+       order by l.export_due_at limit $2 for update of l skip locked)
+     update billing_lines l
+     set export_due_at = now() + make_interval(secs => $1), export_tries = l.export_tries + 1,
+         export_error = null, export_asked_at = coalesce(l.export_asked_at, now())
+     from due left join jobs j on j.job_id = due.job_id
+     where l.line_id = due.line_id
+     returning l.line_id, l.user_id, due.payment_customer_id as customer_id,
+       to_char(l.month, 'YYYY-MM') as month, l.job_id, j.job_type, l.cost_usd::text as cost_usd,
+       l.gpu_hours, l.tokens, l.gb_months, l.created_at, l.export_tries as tries,
+       ${secondsSince("l.created_at")} as age_s,
+       extract(epoch from now() - due.export_asked_at)::float8 as in_doubt_s`,
+    [options.leaseS, options.limit, options.needsCustomer],
+  );
+}
+
+/**
+ * Lines that a server of an earlier release gave up for good by their age are looked at again: ages count no steps of
+ * the clock forward any more.
+ */
+export async function reopenLines(db: Queryable, limit: number): Promise<number> {
+  return await execute(
+    db,
+    `update billing_lines set export_due_at = now() where line_id = any (array(
+       select line_id from billing_lines
+       where exported_at is null and cost_usd > 0 and export_due_at = 'infinity' limit $1))`,
+    [limit],
+  );
+}
+
+/** Whoever says it: what has arrived has arrived. */
+export async function markExported(db: Queryable, lineId: string): Promise<boolean> {
+  const marked = await execute(
+    db,
+    `update billing_lines set exported_at = now(), export_error = null
+     where line_id = $1 and exported_at is null`,
+    [lineId],
+  );
+  return marked === 1;
+}
+
+export async function postponeLine(
+  db: Queryable,
+  line: Pick<DueLine, "line_id" | "tries">,
+  failure: { forS: number; reason: string; isInDoubt: boolean },
+): Promise<boolean> {
+  const postponed = await execute(
+    db,
+    `update billing_lines
+     set export_due_at = now() + make_interval(secs => $3::float8),
+         export_error = $4, export_asked_at = case when $5::boolean then export_asked_at end
+     where line_id = $1 and exported_at is null and export_tries = $2`,
+    [line.line_id, line.tries, failure.forS, failure.reason, failure.isInDoubt],
+  );
+  return postponed === 1;
+}
+
+/** Gives lines back that were claimed and not sent, as if nobody had claimed them. */
+export async function releaseLines(db: Queryable, lines: DueLine[]): Promise<void> {
+  await execute(
+    db,
+    `update billing_lines l
+     set export_due_at = now(), export_tries = l.export_tries - 1,
+         export_asked_at = case when r.is_in_doubt then l.export_asked_at end
+     from unnest($1::text[], $2::integer[], $3::boolean[]) r (line_id, tries, is_in_doubt)
+     where l.line_id = r.line_id and l.exported_at is null and l.export_tries = r.tries`,
+    [
+      lines.map((line) => line.line_id),
+      lines.map((line) => line.tries),
+      lines.map((line) => line.in_doubt_s !== null),
+    ],
+  );
+}
+
+/** Due lines without a customer to bill go out of the way, so that claims don't pass over them each time. */
+export async function parkLines(db: Queryable, forS: number, limit: number): Promise<number> {
+  return await execute(
+    db,
+    `with due as (
+       select l.line_id from billing_lines l join users u using (user_id)
+       where l.exported_at is null and l.cost_usd > 0 and l.export_due_at <= now()
+         and u.payment_customer_id is null
+       order by l.export_due_at limit $2 for update of l skip locked)
+     update billing_lines l
+     set export_due_at = now() + make_interval(secs => $1),
+         export_error = 'no_customer: the user has no payment customer id'
+     from due where l.line_id = due.line_id`,
+    [forS, limit],
+  );
+}
+
+/** A user's lines that wait for something to be put right are due again; those under way are left alone. */
+export async function wakeLines(db: Queryable, userId: string, limit: number): Promise<number> {
+  return await execute(
+    db,
+    `with waiting as (
+       select line_id from billing_lines
+       where user_id = $1 and exported_at is null and cost_usd > 0 and export_due_at > now()
+         and export_error is not null
+       limit $2 for update skip locked)
+     update billing_lines l set export_due_at = now() from waiting where l.line_id = waiting.line_id`,
+    [userId, limit],
+  );
+}

@@ -1,0 +1,259 @@
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
+import type { RateCard } from "../../core/billing/rate-card";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import type { BillingRow } from "./billing-records";
+import { BEGAN, CLOSED_AFTER, LIVED_BY_MONTH, WRITTEN_SHARES } from "./lifetime";
+import { IS_CLOSED, LAST_CLOSED, UNWRITTEN } from "./storage-months";
+
+/** What a month's lines come to under one value of a dimension. */
+export interface MonthTotal {
+  value: string;
+  records: number;
+  cost_usd: number;
+  gpu_hours: number;
+  tokens: number;
+  unbilled_gpu_hours: number;
+}
+
+/** By job type, all of them; `month` is its first day. */
+export async function readTotals(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<MonthTotal[]> {
+  return await all<MonthTotal & Record<string, unknown>>(
+    db,
+    `select value, records, cost_usd, gpu_hours, tokens, unbilled_gpu_hours from billing_totals
+     where user_id = $1 and month = $2 and dimension = 'job_type' order by value`,
+    [userId, month],
+  );
+}
+
+interface StorageLine extends Record<string, unknown> {
+  cost_usd: number;
+  gb_months: number;
+  rate_card: RateCard;
+}
+
+/** What is written of a month's storage, once the month is closed. */
+export async function findStorageLine(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<StorageLine | undefined> {
+  return await maybeOne<StorageLine>(
+    db,
+    "select cost_usd, gb_months, rate_card from billing_lines where line_id = 'storage:' || $1 || ':' || left($2, 7)",
+    [userId, month],
+  );
+}
+
+/**
+ * Writes what a month bears of a tenant's storage, with the card that was in force at its end; once, and not before
+ * it is closed. Call where the clock is known.
+ *
+ * @param month its first day.
+ */
+export async function insertStorageLine(
+  db: Queryable,
+  userId: string,
+  month: string,
+  gbMonths: number,
+  costUsd: string,
+  card: RateCard,
+): Promise<boolean> {
+  const inserted = await execute(
+    db,
+    `insert into billing_lines (line_id, user_id, month, cost_usd, gb_months, rate_card)
+     select 'storage:' || $1 || ':' || left($2::text, 7), $1, $2::text::date, $3, $4, $5
+     where ${IS_CLOSED("$2::text::timestamp")}
+     on conflict do nothing`,
+    [userId, month, costUsd, gbMonths, card],
+  );
+  return inserted === 1;
+}
+
+/** Months that are over and bear a share of a live deployment which is not written. */
+export async function listUnwrittenDeployments(db: Queryable, limit: number): Promise<string[]> {
+  const rows = await all<{ deployment_id: string }>(
+    db,
+    `select d.deployment_id from deployments d
+     where d.status = 'active' and exists (
+       select from generate_series(date_trunc('month', ${BEGAN} at time zone 'UTC'),
+                                   (now() - ${CLOSED_AFTER}) at time zone 'UTC', interval '1 month') m
+       where m + interval '1 month' <= (now() - ${CLOSED_AFTER}) at time zone 'UTC' and not exists (
+         select from billing_lines l where l.job_id = d.job_id and l.month = m::date))
+     order by d.deployment_id limit $1`,
+    [limit],
+  );
+  return rows.map((row) => row.deployment_id);
+}
+
+/** A live deployment's bill, and which month is the first that is not closed. The caller holds its lock. */
+export async function findAccruing(
+  db: Queryable,
+  deploymentId: string,
+): Promise<(AccruingRow & { open: string }) | undefined> {
+  return await maybeOne<AccruingRow & { open: string }>(
+    db,
+    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id,
+            to_char((now() - ${CLOSED_AFTER}) at time zone 'UTC', 'YYYY-MM-01') as open
+     from deployments d join billing_records b using (job_id) join jobs j using (job_id)
+     where d.deployment_id = $1 and d.status = 'active' and b.state = 'accruing'`,
+    [deploymentId],
+  );
+}
+
+/** Its bill is from now on no less than what it had come to after so many days: months that bear that are written. */
+export async function noteClosedDays(
+  db: Queryable,
+  deploymentId: string,
+  days: number,
+): Promise<void> {
+  await execute(
+    db,
+    "update deployments set closed_days = greatest(closed_days, $2) where deployment_id = $1",
+    [deploymentId, days],
+  );
+}
+
+/** A tenant's month that is over, whose storage is not written though its card then had a price for it. */
+export interface UnwrittenStorage {
+  user_id: string;
+  /** Its first day. */
+  month: string;
+  card: RateCard;
+}
+
+/**
+ * Tenants and months that are over, whose storage is not written though their card then had a price for it, in the
+ * order of tenants. Looks at `limit` tenants at most, and only at those that storage_months says are behind.
+ *
+ * @param after the tenant after which it begins; "" for all.
+ */
+export async function listUnwrittenStorage(
+  db: Queryable,
+  limit: number,
+  after = "",
+): Promise<UnwrittenStorage[]> {
+  return await all<UnwrittenStorage & Record<string, unknown>>(
+    db,
+    `with behind as materialized (
+       select user_id, open_month from storage_months
+       where user_id > $2 and open_month <= ${LAST_CLOSED} and ${IS_CLOSED("open_month::timestamp")}
+       order by user_id limit $1)
+     select s.user_id, to_char(u.m, 'YYYY-MM-DD') as month, u.card
+     from behind s cross join lateral (${UNWRITTEN}) u
+     order by 1, 2 limit $1`,
+    [limit, after],
+  );
+}
+
+/** Under the tags, or the pipelines, that cost most. */
+export async function readDearest(
+  db: Queryable,
+  userId: string,
+  month: string,
+  dimension: "tag" | "pipeline",
+  limit: number,
+): Promise<{ value: string; cost_usd: number }[]> {
+  // Named as it is in the index, whose predicate names both: a parameter would not find it.
+  return await all<{ value: string; cost_usd: number }>(
+    db,
+    `select value, cost_usd from billing_totals
+     where user_id = $1 and month = $2 and dimension = '${dimension}' and cost_usd > 0
+     order by cost_usd desc, value limit $3`,
+    [userId, month, limit],
+  );
+}
+
+/** A deployment's bill that goes on, with how long it had lived at the end of each month so far. */
+export interface AccruingRow extends BillingRow {
+  lived: LivedUntil[];
+  /** Shares of months that are written. */
+  written: MonthShare[];
+  tags: string[];
+  pipeline_id: string | null;
+}
+
+/** A tenant's bills that go on and were begun before the month ended. */
+export async function listAccruing(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<AccruingRow[]> {
+  return await all<AccruingRow>(
+    db,
+    `select b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written, j.tags, j.pipeline_id
+     from deployments d join billing_records b using (job_id) join jobs j using (job_id)
+     where d.user_id = $1 and d.status = 'active' and b.state = 'accruing'
+       and ${BEGAN} < ($2::timestamp + interval '1 month') at time zone 'UTC'`,
+    [userId, month],
+  );
+}
+
+/**
+ * What a tenant has stored in Forge's store during a month, up to now: the time integral that
+ * storage.ts takes over all artifacts, from its changes by month.
+ */
+export async function readStorage(
+  db: Queryable,
+  userId: string,
+  month: string,
+): Promise<{ gb_months: number }> {
+  const row = await maybeOne<{ gb_months: number }>(
+    db,
+    `with bounds as (
+       select $2::date as first, $2::timestamp at time zone 'UTC' as since,
+              ($2::timestamp + interval '1 month') at time zone 'UTC' as until,
+              least(now(), ($2::timestamp + interval '1 month') at time zone 'UTC') as seen),
+     stored as (
+       select coalesce(sum(bytes) filter (where month < first), 0) as before,
+              coalesce(sum(bytes) filter (where month = first), 0) as during,
+              coalesce(sum(byte_seconds) filter (where month = first), 0) as byte_seconds
+       from bounds left join storage_changes on user_id = $1 and month <= first)
+     select round(greatest(0, before * extract(epoch from seen - since) + byte_seconds
+                  - during * extract(epoch from until - seen)) / 1e9 / extract(epoch from until - since), 9) as gb_months
+     from bounds, stored`,
+    [userId, month],
+  );
+  return row ?? { gb_months: 0 };
+}
+
+/** A month's lines with what they are for, a batch at a time. */
+export interface LineRow {
+  line_id: string;
+  job_id: string | null;
+  job_type: string | null;
+  pipeline_id: string | null;
+  tags: string[] | null;
+  cost_usd: number;
+  gpu_hours: number;
+  tokens: number;
+  gb_months: number | null;
+  rate_card: RateCard | null;
+  /** YYYY-MM */
+  period: string;
+  /** Of the whole record; null: storage. */
+  formula: string | null;
+  created_at: Date;
+}
+
+export async function readLines(
+  db: Queryable,
+  userId: string,
+  month: string,
+  after: string,
+  limit: number,
+): Promise<LineRow[]> {
+  return await all<LineRow & Record<string, unknown>>(
+    db,
+    `select l.line_id, l.job_id, j.job_type, j.pipeline_id, j.tags, l.cost_usd, l.gpu_hours, l.tokens, l.gb_months,
+            coalesce(l.rate_card, b.rate_card) as rate_card, to_char(l.month, 'YYYY-MM') as period, b.formula,
+            coalesce(b.created_at, l.created_at) as created_at
+     from billing_lines l left join jobs j using (job_id) left join billing_records b using (job_id)
+     where l.user_id = $1 and l.month = $2 and l.line_id > $3 and l.is_billed
+     order by l.line_id limit $4`,
+    [userId, month, after, limit],
+  );
+}

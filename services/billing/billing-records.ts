@@ -1,0 +1,293 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { MonthShare } from "../../core/billing/accrual";
+import type { WorkDetails } from "../../core/billing/details";
+import type { LineUsage } from "../../core/billing/line";
+import type { AttemptFacts, MeteredAttempt } from "../../core/billing/metering";
+import type { Bill } from "../../core/billing/pricing";
+import type { RateCard } from "../../core/billing/rate-card";
+import type { Metrics, StoredBillingRecord } from "../../core/billing/record";
+import type { JobType } from "../../core/jobs/job-types";
+import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { CLOSED_AFTER, DAYS_OF_RECORD } from "./lifetime";
+
+export interface BillingRow extends StoredBillingRecord {
+  attempt: number;
+}
+
+/** With what an accruing one has come to by now. */
+const WITH_DAYS = `b.*, case when b.state = 'accruing' then ${DAYS_OF_RECORD} end as days_so_far`;
+
+/** An attempt as it is billed, and what a record tells of it. */
+interface BillableAttempt extends AttemptFacts {
+  metrics: Record<string, unknown> | null;
+  result: Record<string, unknown> | null;
+  gpu_name: string;
+}
+
+/** Facts for a job's bill. */
+export interface BillableRow {
+  user_id: string;
+  job_type: JobType;
+  payload: Record<string, unknown>;
+  params: Record<string, unknown>;
+  rate_card: RateCard;
+  /** Those that a worker had, up to the one that ended the job. */
+  attempts: BillableAttempt[];
+  /** It places a deployment again, which has a bill of its own. */
+  is_placement: boolean;
+  /** A deployment is billed by it from now on; else all of it is known. */
+  accrues: boolean;
+  /** That nothing is billed is written. */
+  is_noted: boolean;
+}
+
+/** SQL: the columns of a BillableRow, of a job `j` and its attempt `a` that ended it. */
+export const BILLABLE = `
+  j.user_id, j.job_type, j.payload, j.params, j.rate_card, j.deployment_id is not null as is_placement,
+  j.job_type = 'deploy' and j.deployment_id is null and a.outcome = 'completed' as accrues,
+  exists (select from billing_lines l where l.job_id = j.job_id and not l.is_billed) as is_noted,
+  (select coalesce(jsonb_agg(jsonb_build_object(
+     'attempt', had.attempt, 'outcome', had.outcome, 'worker_id', had.worker_id,
+     'gpu_tokens', coalesce(had.gpu_tokens, w.gpu_tokens), 'usage', had.usage,
+     'gpu_hours_measured', coalesce(had.gpu_hours_measured, 0),
+     'metrics', had.metrics, 'result', had.result, 'gpu_name', w.gpu_name,
+     'seconds', greatest(0, extract(epoch from had.ended_at - had.started_at))) order by had.attempt), '[]')
+   from attempts had join workers w on w.worker_id = had.worker_id
+   where had.job_id = j.job_id and had.attempt <= a.attempt and had.started_at is not null
+     and had.state = 'ended') as attempts`;
+
+export async function findBillable(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+): Promise<BillableRow | undefined> {
+  return await maybeOne<BillableRow>(
+    db,
+    `select ${BILLABLE} from jobs j join attempts a using (job_id)
+     where j.job_id = $1 and a.attempt = $2 and a.state = 'ended'`,
+    [jobId, attempt],
+  );
+}
+
+/** Waits for an operator who is ending the job, and looks again: else there could be a bill that the end did not see. */
+const WAIT_FOR_OPERATOR = "for share of j";
+
+/** A bill as it is written. */
+export interface NewRecord {
+  userId: string;
+  jobType: JobType;
+  metrics: Metrics;
+  bill: Bill;
+  rateCard: RateCard;
+  gpuTokens: string[];
+  attempts: MeteredAttempt[];
+  details: WorkDetails;
+  accrues: boolean;
+}
+
+/**
+ * Writes the one record of a job, dated by its outcome. Of a job that failed also the line of its month; of one
+ * that completes, `completed` writes that (migration 0044). A second time changes nothing.
+ *
+ * @returns the record; undefined where nothing was written.
+ */
+export async function insertBillingRecord(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  record: NewRecord,
+  used: LineUsage,
+): Promise<BillingRow | undefined> {
+  return await maybeOne<BillingRow>(
+    db,
+    `with record as (
+       insert into billing_records (job_id, user_id, job_type, attempt, metrics, unit_costs,
+                                    cost_breakdown, total_cost_usd, rate_card, gpu_tokens, formula,
+                                    state, created_at, attempts, details)
+       select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, a.ended_at, $13, $17
+       from jobs j join attempts a using (job_id)
+       where job_id = $1 and a.attempt = $4
+         -- An operator may have ended a job whose work is done: it gets no bill any more.
+         and (j.status <> 'failed' or a.outcome <> 'completed')
+       ${WAIT_FOR_OPERATOR}
+       on conflict (job_id) do nothing returning *),
+     line as (
+       insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
+                                  unbilled_gpu_hours)
+       select ${LINE_ID("job_id", "created_at at time zone 'UTC'")}, user_id,
+              ${MONTH_OF_LINE("created_at")}, job_id, total_cost_usd, $14, $15, $16
+       from record where state = 'final' and not exists (
+         select from attempts a where a.job_id = $1 and a.attempt = $4 and a.outcome = 'completed'))
+     select ${WITH_DAYS} from record b`,
+    [
+      jobId,
+      record.userId,
+      record.jobType,
+      attempt,
+      record.metrics,
+      record.bill.unitCosts,
+      record.bill.costBreakdown,
+      record.bill.totalCostUsd,
+      record.rateCard,
+      record.gpuTokens,
+      record.bill.formula,
+      record.accrues ? "accruing" : "final",
+      JSON.stringify(record.attempts),
+      used.gpuHours,
+      used.tokens,
+      used.unbilledGpuHours,
+      record.details,
+    ],
+  );
+}
+
+/** With the month of the outcome, so the id does not depend on when the line is written. */
+const LINE_ID = (id: string, month: string): string =>
+  `${id} || ':' || to_char(${month}, 'YYYY-MM')`;
+
+/**
+ * The month in which an outcome of `time` counts: its own, or the open month if its own is closed. The sums of a
+ * closed month never change.
+ */
+const MONTH_OF_LINE = (time: string): string =>
+  `date_trunc('month', greatest(${time}, now() - ${CLOSED_AFTER}) at time zone 'UTC')`;
+
+/** Takes back the bill of a job that does not complete; one that a month bears stays. */
+export async function dropBill(db: Queryable, jobId: string): Promise<void> {
+  await execute(
+    db,
+    `delete from billing_records where job_id = $1
+       and not exists (select from billing_lines l where l.job_id = $1)`,
+    [jobId],
+  );
+}
+
+/** Of a job that ended without a bill: what it used is in its month's sums all the same. */
+export async function insertUnbilledLine(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  unbilledGpuHours: number,
+): Promise<void> {
+  await execute(
+    db,
+    `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, unbilled_gpu_hours, is_billed)
+     select ${LINE_ID("job_id", "a.ended_at at time zone 'UTC'")}, j.user_id,
+            ${MONTH_OF_LINE("a.ended_at")}, job_id, 0, $3, false
+     from jobs j join attempts a using (job_id) where job_id = $1 and attempt = $2
+     on conflict do nothing`,
+    [jobId, attempt, unbilledGpuHours],
+  );
+}
+
+/** What months bear of a deployment's bill, beside what is written. The first bears its job's usage. */
+export async function insertShares(
+  db: Queryable,
+  jobId: string,
+  shares: MonthShare[],
+  used: LineUsage,
+): Promise<number> {
+  return await execute(
+    db,
+    `insert into billing_lines (line_id, user_id, month, job_id, cost_usd, gpu_hours, tokens,
+                                unbilled_gpu_hours)
+     select ${LINE_ID("b.job_id", "s.month")}, b.user_id, s.month, b.job_id, s.cost,
+            case when is_first then $4::numeric else 0 end,
+            case when is_first then $5::numeric else 0 end,
+            case when is_first then $6::numeric else 0 end
+     from billing_records b, unnest($2::date[], $3::numeric[]) with ordinality s (month, cost, place),
+          lateral (select s.place = 1 and not exists (
+            select from billing_lines l where l.job_id = b.job_id) as is_first) line
+     where b.job_id = $1`,
+    [
+      jobId,
+      shares.map(({ month }) => month),
+      shares.map(({ costUsd }) => costUsd),
+      used.gpuHours,
+      used.tokens,
+      used.unbilledGpuHours,
+    ],
+  );
+}
+
+/** Closes the record of a deployment, by one compare-and-set. */
+export async function closeRecord(
+  db: Queryable,
+  jobId: string,
+  metrics: Metrics,
+  bill: Bill,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update billing_records set state = 'final', metrics = $2, unit_costs = $3, cost_breakdown = $4,
+            total_cost_usd = $5, formula = $6
+     where job_id = $1 and state = 'accruing'`,
+    [jobId, metrics, bill.unitCosts, bill.costBreakdown, bill.totalCostUsd, bill.formula],
+  );
+  return changed === 1;
+}
+
+export async function findBillingRecord(
+  db: Queryable,
+  jobId: string,
+  viewer: Viewer,
+): Promise<BillingRow | undefined> {
+  return await maybeOne<BillingRow>(
+    db,
+    `select ${WITH_DAYS} from billing_records b
+     where job_id = $1 and ($2::text is null or user_id = $2)`,
+    [jobId, viewer],
+  );
+}
+
+/** Of these jobs, the records of live deployments. */
+export async function listAccruingRecords(db: Queryable, jobIds: string[]): Promise<BillingRow[]> {
+  return await all<BillingRow>(
+    db,
+    `select ${WITH_DAYS} from billing_records b where job_id = any($1) and state = 'accruing'`,
+    [jobIds],
+  );
+}
+
+export interface RecordFilter {
+  jobTypes?: JobType[] | undefined;
+  /** The first is in the span, the second is not. */
+  createdFrom?: string | undefined;
+  createdBefore?: string | undefined;
+}
+
+/** One page of records, newest first or most expensive first. */
+export async function listBillingRecords(
+  db: Queryable,
+  viewer: Viewer,
+  filter: RecordFilter,
+  byCost: boolean,
+  page: Page,
+): Promise<WithPosition<BillingRow>[]> {
+  return await listPage<BillingRow>(db, {
+    select: WITH_DAYS,
+    from: "billing_records b",
+    order: [byCost ? "total_cost_usd" : "created_at", "job_id"],
+    orderedBy: byCost ? "amount" : "time",
+    where: new Where()
+      .seenBy(viewer)
+      .also(filter.jobTypes, (types) => `job_type = any(${types})`)
+      .also(filter.createdFrom, (time) => `created_at >= ${time}::timestamptz`)
+      .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`),
+    page,
+  });
+}
+
+/** All records in the order of their jobs' ids, a batch at a time. */
+export async function readRecords(
+  db: Queryable,
+  after: string,
+  limit: number,
+): Promise<BillingRow[]> {
+  return await all<BillingRow>(
+    db,
+    "select * from billing_records where job_id > $1 order by job_id limit $2",
+    [after, limit],
+  );
+}

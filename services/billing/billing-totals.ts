@@ -1,0 +1,85 @@
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { rebuildDays } from "./billing-days";
+
+/** Differences of one kind that are told. */
+const MOST = 1_000;
+
+/** Every total as the plain sum of its lines. */
+const PLAIN = `
+  select l.user_id, l.month, d.dimension, d.value, count(*) filter (where l.is_billed) as records,
+         sum(l.cost_usd) as cost_usd, sum(l.gpu_hours) as gpu_hours, sum(l.tokens) as tokens,
+         sum(l.unbilled_gpu_hours) as unbilled_gpu_hours
+  from billing_lines l left join jobs j using (job_id)
+  cross join lateral dimensions_of(j.job_type, j.pipeline_id, j.tags) d
+  group by 1, 2, 3, 4`;
+
+export interface WrongTotal {
+  user_id: string;
+  month: string;
+  dimension: string;
+  value: string;
+  /** As text: the row's numbers; null where there is none. */
+  kept: string | null;
+  plain: string | null;
+}
+
+/** Totals that are not the sum of their lines. */
+export async function listWrongTotals(db: Queryable): Promise<WrongTotal[]> {
+  const numbers = (of: string): string =>
+    `(${of}.records, ${of}.cost_usd, ${of}.gpu_hours, ${of}.tokens, ${of}.unbilled_gpu_hours)`;
+  return await all<WrongTotal & Record<string, unknown>>(
+    db,
+    `with plain as (${PLAIN})
+     select user_id, to_char(month, 'YYYY-MM') as month, dimension, value,
+            case when t.records is not null then ${numbers("t")}::text end as kept,
+            case when plain.records is not null then ${numbers("plain")}::text end as plain
+     from plain full join billing_totals t using (user_id, month, dimension, value)
+     where ${numbers("plain")} is distinct from ${numbers("t")}
+     order by 1, 2, 3, 4 limit ${MOST}`,
+  );
+}
+
+/** Records that are final, of jobs that have ended, and whose months do not bear what they come to. */
+export async function listWrongSums(
+  db: Queryable,
+): Promise<{ job_id: string; total: number; borne: number | null }[]> {
+  return await all<{ job_id: string; total: number; borne: number | null }>(
+    db,
+    `select b.job_id, b.total_cost_usd as total, sum(l.cost_usd) as borne
+     from billing_records b join jobs j using (job_id) left join billing_lines l using (job_id)
+     where b.state = 'final' and j.status in ('completed', 'failed')
+     group by b.job_id having sum(l.cost_usd) is distinct from b.total_cost_usd
+     order by 1 limit ${MOST}`,
+  );
+}
+
+/** What a record says otherwise than what it was made from, and jobs that lack theirs. */
+export async function listStrayRecords(db: Queryable): Promise<{ job_id: string; what: string }[]> {
+  return await all<{ job_id: string; what: string }>(
+    db,
+    `select b.job_id, 'its rate card is not its job''s' as what
+     from billing_records b join jobs j using (job_id) where b.rate_card <> j.rate_card
+     union all
+     select b.job_id, 'attempt ' || a.attempt || ' was measured otherwise'
+     from billing_records b cross join lateral jsonb_to_recordset(b.attempts) kept (
+       attempt int, outcome text, gpu_hours_measured numeric)
+     join attempts a on a.job_id = b.job_id and a.attempt = kept.attempt
+     where (a.outcome, coalesce(a.gpu_hours_measured, 0)) is distinct from (kept.outcome, kept.gpu_hours_measured)
+     union all
+     select job_id, 'its job has completed, and it is not there' from jobs j
+     where status = 'completed' and not exists (select from billing_records b where b.job_id = j.job_id)
+     order by 1 limit ${MOST}`,
+  );
+}
+
+/** Adds every total, and every day, up anew. Call in a transaction: nothing is billed meanwhile. */
+export async function rebuildTotals(db: Queryable): Promise<number> {
+  await execute(db, "lock table billing_lines in share row exclusive mode");
+  await rebuildDays(db);
+  await execute(db, "delete from billing_totals");
+  return await execute(
+    db,
+    `insert into billing_totals (user_id, month, dimension, value, records, cost_usd, gpu_hours, tokens,
+                                 unbilled_gpu_hours) ${PLAIN}`,
+  );
+}

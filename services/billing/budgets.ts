@@ -1,0 +1,75 @@
+import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+
+/** What a tenant may spend in a month; null: no such bound. */
+export interface BudgetRow {
+  user_id: string;
+  cap_usd: number | null;
+  warning_usd: number | null;
+  updated_at: Date;
+}
+
+export async function findBudget(db: Queryable, userId: string): Promise<BudgetRow | undefined> {
+  return await maybeOne<BudgetRow & Record<string, unknown>>(
+    db,
+    "select * from budgets where user_id = $1",
+    [userId],
+  );
+}
+
+/** Takes the budget's lock: submissions under a budget are judged one after the other. */
+export async function lockBudget(db: Queryable, userId: string): Promise<BudgetRow | undefined> {
+  return await maybeOne<BudgetRow & Record<string, unknown>>(
+    db,
+    "select * from budgets where user_id = $1 for update",
+    [userId],
+  );
+}
+
+export async function setBudget(
+  db: Queryable,
+  userId: string,
+  capUsd: number | null,
+  warningUsd: number | null,
+): Promise<BudgetRow> {
+  const row = await maybeOne<BudgetRow & Record<string, unknown>>(
+    db,
+    `insert into budgets (user_id, cap_usd, warning_usd) values ($1, $2, $3)
+     on conflict (user_id) do update
+       set cap_usd = excluded.cap_usd, warning_usd = excluded.warning_usd, updated_at = now()
+     returning *`,
+    [userId, capUsd, warningUsd],
+  );
+  if (!row) throw new Error("an upsert returned no row");
+  return row;
+}
+
+/**
+ * What a tenant's jobs that have not ended, nor been billed yet, are expected to cost, those that a
+ * pipeline is about to write included. One that was submitted before there was a budget counts by its
+ * type's middle cost of late.
+ */
+export async function sumExpected(db: Queryable, userId: string): Promise<number> {
+  const row = await maybeOne<{ expected: number }>(
+    db,
+    `with unfinished as materialized (
+       select j.job_id, j.job_type, j.expected_cost_usd from jobs j
+       where j.user_id = $1 and j.status not in ('completed', 'failed') and j.deployment_id is null
+         and not exists (select from billing_records b where b.job_id = j.job_id and b.state = 'final')
+       union all
+       select s.job_id, s.job_type, s.expected_cost_usd
+       from pipelines p join pipeline_steps s using (pipeline_id)
+       where p.user_id = $1 and p.status in ('running', 'waiting_approval') and s.status = 'running'
+         and not s.reused and not exists (select from jobs j where j.job_id = s.job_id)),
+     typical as (
+       select t.job_type, (
+         select percentile_cont(0.5) within group (order by lately.total_cost_usd::float8)
+         from (select b.total_cost_usd from jobs j join billing_records b using (job_id)
+               where j.user_id = $1 and j.job_type = t.job_type and j.status = 'completed'
+               order by j.completed_at desc limit 50) lately)::numeric as cost
+       from (select distinct job_type from unfinished where expected_cost_usd is null) t)
+     select coalesce(sum(coalesce(u.expected_cost_usd, typical.cost)), 0) as expected
+     from unfinished u left join typical using (job_type)`,
+    [userId],
+  );
+  return row?.expected ?? 0;
+}

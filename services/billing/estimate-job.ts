@@ -1,0 +1,51 @@
+import { idsIn, referencesOf } from "../../core/artifacts/references";
+import { type Estimate, estimateJob } from "../../core/billing/estimate";
+import { monthBounds } from "../../core/billing/month";
+import type { RateCard } from "../../core/billing/rate-card";
+import type { JobType } from "../../core/jobs/job-types";
+import type { Submission } from "../../core/jobs/payloads";
+import { requirementsOf } from "../../core/jobs/requirements";
+import { readClock } from "../../platform/postgres/clock";
+import { ownStoreOf } from "../../platform/store/open-store";
+import { findOwnArtifacts } from "../artifacts/artifacts";
+import type { Context } from "../context";
+import { readUsageHistory } from "../pipelines/step-history";
+
+/** What a tenant's submission is expected to cost by this card. */
+export async function estimateSubmission(
+  ctx: Context,
+  userId: string,
+  type: JobType,
+  { payload, resources }: Submission,
+  card: RateCard,
+): Promise<Estimate> {
+  const { gpuCount, gpuTokens } = requirementsOf(type, resources, ctx.config.jobs.policy);
+  const { now, end } = monthBounds(undefined, await readClock(ctx.pool));
+  const history = await readUsageHistory(ctx.pool, userId, type);
+  const rows = await findRows(ctx, userId, payload);
+  return estimateJob({
+    type,
+    payload,
+    gpuCount,
+    gpuTokens,
+    rows,
+    history,
+    card,
+    now,
+    monthEnd: end,
+  });
+}
+
+/** Of the dataset or benchmark that a job reads, where that is the tenant's own. */
+export async function findRows(
+  { pool, config }: Pick<Context, "pool" | "config">,
+  userId: string,
+  { dataset_id, dataset_uri, benchmark }: Record<string, unknown>,
+): Promise<number | null> {
+  const named = { dataset_id, dataset_uri, benchmark };
+  const ids = idsIn(referencesOf(named, {}, ownStoreOf(config.store)));
+  const [dataset] = await findOwnArtifacts(pool, userId, ids);
+  const facts = (dataset?.manifest ?? {}) as { num_rows?: unknown; verified?: unknown };
+  // A number that only a worker has told bounds nothing.
+  return typeof facts.num_rows === "number" && facts.verified !== false ? facts.num_rows : null;
+}

@@ -1,0 +1,62 @@
+import type { ObjectStore } from "../../platform/store/object-store";
+import { type CsvValue, csvOf } from "./csv";
+import type { Delivery, DueLine, ExportedLine, UsageExporter } from "./usage-exporter";
+
+const COLUMNS = [
+  "line_id",
+  "user_id",
+  "customer_id",
+  "month",
+  "job_id",
+  "job_type",
+  "cost_usd",
+  "gpu_hours",
+  "tokens",
+  "gb_months",
+  "created_at",
+] as const satisfies readonly (keyof ExportedLine)[];
+
+/**
+ * Writes each line to a file of its own in the object store. A store has no append, and a larger file would
+ * have to remember which lines are in it: this one is named and filled by its line alone, so that it may be
+ * written again, by anybody, at any time.
+ */
+export class FileExporter implements UsageExporter {
+  readonly name: string;
+  readonly needsCustomer = false;
+
+  constructor(
+    private readonly store: ObjectStore,
+    private readonly format: "csv" | "json",
+  ) {
+    this.name = format;
+  }
+
+  laneOf({ line_id: id }: ExportedLine): string {
+    return id;
+  }
+
+  async deliver(line: DueLine): Promise<Delivery> {
+    const record = recordOf(line);
+    const text = this.format === "csv" ? csvOf(COLUMNS, [record]) : `${JSON.stringify(record)}\n`;
+    try {
+      await this.store.put(exportKey(line, this.format), Buffer.from(text));
+      return { taken: true };
+    } catch (error) {
+      const reason = `unavailable: the artifact store: ${String(error)}`;
+      return { taken: false, reason, again: "soon", mayHaveArrived: false };
+    }
+  }
+}
+
+/** By day, so that what is new is found without reading all. */
+const exportKey = (line: ExportedLine, extension: string): string =>
+  `billing/exports/${line.created_at.toISOString().slice(0, 10)}/${encodeURIComponent(line.line_id)}.${extension}`;
+
+function recordOf(line: ExportedLine): Record<(typeof COLUMNS)[number], CsvValue> {
+  const own = Object.fromEntries(COLUMNS.map((column) => [column, line[column]]));
+  return {
+    ...(own as Omit<ExportedLine, "created_at">),
+    created_at: line.created_at.toISOString(),
+  };
+}

@@ -1,0 +1,145 @@
+import type { Prices, RateCard } from "../../core/billing/rate-card";
+import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+
+export interface RateCardRow {
+  name: string;
+  version: number;
+  effective_from: Date;
+  prices: Prices;
+  created_by: string;
+  created_at: Date;
+}
+
+/**
+ * The card that was in force for a tenant at a moment, as jobs keep it. A version takes the place of all
+ * before it from its date on, those that were announced for later included.
+ */
+const CARD_AT = (userId: string, at: string): string => `
+  select jsonb_build_object('name', c.name, 'version', c.version) || c.prices as card
+  from rate_cards c
+  where c.effective_from <= ${at} and c.name = coalesce((
+    select t.rate_card from tenant_rate_cards t where t.user_id = ${userId} and t.effective_from <= ${at}
+    order by t.effective_from desc limit 1), 'default')
+  order by c.version desc limit 1`;
+
+/**
+ * The card that was in force for a tenant when a month ended: one that begins with the next is none of it.
+ * Of months before all cards, in which nothing was used, the first one.
+ */
+export const CARD_AT_END = (userId: string, end: string): string =>
+  CARD_AT(
+    userId,
+    `greatest(${end} - interval '1 microsecond', (select min(effective_from) from rate_cards where name = 'default'))`,
+  );
+
+/** The same of one month. @param end ISO 8601. */
+export async function findRateCardAtEnd(
+  db: Queryable,
+  userId: string,
+  end: string,
+): Promise<RateCard> {
+  const row = await maybeOne<{ card: RateCard }>(db, CARD_AT_END("$1", "$2::timestamptz"), [
+    userId,
+    end,
+  ]);
+  if (!row) throw new Error(`no rate card was in force for ${userId}`);
+  return row.card;
+}
+
+/** The prices that a tenant's job submitted now is billed by. */
+export async function findRateCard(db: Queryable, userId: string): Promise<RateCard> {
+  const row = await maybeOne<{ card: RateCard }>(db, CARD_AT("$1", "now()"), [userId]);
+  if (!row) throw new Error(`no rate card is in force for ${userId}`);
+  return row.card;
+}
+
+/** The same, and whether the tenant has a budget. */
+export async function findTerms(
+  db: Queryable,
+  userId: string,
+): Promise<{ rateCard: RateCard; hasBudget: boolean }> {
+  const row = await maybeOne<{ card: RateCard | null; has_budget: boolean }>(
+    db,
+    `select (${CARD_AT("$1", "now()")}) as card,
+            exists (select from budgets where user_id = $1) as has_budget`,
+    [userId],
+  );
+  if (!row?.card) throw new Error(`no rate card is in force for ${userId}`);
+  return { rateCard: row.card, hasBudget: row.has_budget };
+}
+
+/** The last version of a card. */
+export async function findCardVersion(
+  db: Queryable,
+  name: string,
+): Promise<RateCardRow | undefined> {
+  return await maybeOne<RateCardRow & Record<string, unknown>>(
+    db,
+    "select * from rate_cards where name = $1 order by version desc limit 1",
+    [name],
+  );
+}
+
+/** From when on there is a card of this name. */
+export async function findFirstDate(db: Queryable, name: string): Promise<Date | undefined> {
+  const row = await maybeOne<{ first: Date | null }>(
+    db,
+    "select min(effective_from) as first from rate_cards where name = $1",
+    [name],
+  );
+  return row?.first ?? undefined;
+}
+
+/** The next version of a card; undefined where another was written meanwhile. */
+export async function insertCardVersion(
+  db: Queryable,
+  name: string,
+  prices: Prices,
+  effectiveFrom: string | null,
+  createdBy: string,
+): Promise<RateCardRow | undefined> {
+  return await maybeOne<RateCardRow & Record<string, unknown>>(
+    db,
+    `insert into rate_cards (name, version, effective_from, prices, created_by)
+     select $1, coalesce(max(version), 0) + 1, coalesce($3::timestamptz, now()), $2, $4
+     from rate_cards where name = $1
+     on conflict do nothing returning *`,
+    [name, prices, effectiveFrom, createdBy],
+  );
+}
+
+/** All versions of all cards, newest first. */
+export async function listRateCards(
+  db: Queryable,
+  page: Page,
+): Promise<WithPosition<RateCardRow>[]> {
+  return await listPage<RateCardRow & Record<string, unknown>>(db, {
+    select: "*, name || ':' || version as card_id",
+    from: "rate_cards",
+    order: ["created_at", "name || ':' || version"],
+    where: new Where(),
+    page,
+  });
+}
+
+/** From then on the tenant pays by this card; in place of one that was to be in force from that very moment. */
+export async function assignRateCard(
+  db: Queryable,
+  userId: string,
+  name: string,
+  effectiveFrom: string | null,
+  createdBy: string,
+): Promise<{ effective_from: Date }> {
+  const row = await maybeOne<{ effective_from: Date }>(
+    db,
+    `insert into tenant_rate_cards (user_id, rate_card, effective_from, created_by)
+     values ($1, $2, coalesce($3::timestamptz, now()), $4)
+     on conflict (user_id, effective_from) do update set rate_card = excluded.rate_card,
+       created_by = excluded.created_by, created_at = now()
+     returning effective_from`,
+    [userId, name, effectiveFrom, createdBy],
+  );
+  if (!row) throw new Error("an upsert returned no row");
+  return row;
+}

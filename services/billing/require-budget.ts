@@ -1,0 +1,84 @@
+import type { Decimal } from "decimal.js";
+import {
+  type Budget,
+  type BudgetState,
+  explainBudget,
+  judgeBudget,
+  type Spending,
+} from "../../core/billing/budget";
+import { monthBounds } from "../../core/billing/month";
+import type { RateCard } from "../../core/billing/rate-card";
+import { ForgeError } from "../../core/errors";
+import { readClock } from "../../platform/postgres/clock";
+import type { Queryable } from "../../platform/postgres/pool";
+import type { JobWarning } from "../jobs/jobs";
+import { findBudget, lockBudget, sumExpected } from "./budgets";
+import { readMonth } from "./read-month";
+
+/** What counts against a tenant's budget of this month. */
+async function readSpending(db: Queryable, userId: string, card: RateCard): Promise<Spending> {
+  // What is under way first: a job that is billed between the two reads counts twice, and never not at all.
+  const expected = await sumExpected(db, userId);
+  const month = await readMonth(db, userId, monthBounds(undefined, await readClock(db)), card);
+  return {
+    spent: month.totalUsd.plus(month.accruingLaterUsd),
+    committed: month.toAccrueUsd.plus(expected),
+  };
+}
+
+export interface BudgetVerdict {
+  state: BudgetState;
+  budget: Budget;
+  spending: Spending;
+}
+
+/** How a tenant's budget stands; undefined: it has none. */
+export async function judgeTenant(
+  db: Queryable,
+  userId: string,
+  card: RateCard,
+): Promise<BudgetVerdict | undefined> {
+  const budget = await findBudget(db, userId);
+  if (!budget) return undefined;
+  const spending = await readSpending(db, userId, card);
+  return { state: judgeBudget(budget, spending), budget, spending };
+}
+
+/**
+ * Lets something begin that will cost about so much, or does not. Holds the budget's lock to the end of
+ * the caller's transaction, which writes what begins: so many side by side are judged one by one.
+ *
+ * @returns what the answer should warn of.
+ * @throws ForgeError 402 `budget_exhausted`.
+ */
+export async function requireBudget(
+  db: Queryable,
+  userId: string,
+  card: RateCard,
+  expectedUsd: Decimal.Value,
+): Promise<JobWarning[]> {
+  const budget = await lockBudget(db, userId);
+  if (!budget) return [];
+  const spending = await readSpending(db, userId, card);
+  const state = judgeBudget(budget, spending, expectedUsd);
+  const numbers = explainBudget(budget, spending, expectedUsd);
+  switch (state) {
+    case "ok":
+      return [];
+    case "warning":
+      return [{ code: "budget_warning", param: "budget", message: `this month ${numbers}` }];
+    case "exhausted":
+      throw new ForgeError(
+        402,
+        "budget_exhausted",
+        `this month's budget does not allow it: ${numbers}`,
+        undefined,
+        {
+          cap_usd: budget.cap_usd,
+          spent_usd: spending.spent.toNumber(),
+          committed_usd: spending.committed.toNumber(),
+          expected_usd: Number(expectedUsd),
+        },
+      );
+  }
+}

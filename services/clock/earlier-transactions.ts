@@ -1,0 +1,29 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { all, type Queryable } from "../../platform/postgres/pool";
+
+const PAUSE_MS = 50;
+
+/** Transactions of servers, single statements among them, that are under way. */
+async function listTransactions(db: Queryable): Promise<Set<string>> {
+  const rows = await all<{ id: string }>(
+    db,
+    `select pid || ' ' || xact_start as id from pg_stat_activity
+     where datname = current_database() and application_name = current_setting('application_name') and xact_start is not null
+       and pid <> pg_backend_pid()`,
+  );
+  return new Set(rows.map(({ id }) => id));
+}
+
+/**
+ * Waits until all transactions of servers that are under way now have ended, `timeoutMs` at most. Takes no lock, so
+ * it holds nobody up. Not in a transaction: there Postgres shows the same list again and again.
+ */
+export async function untilEarlierTransactionsEnd(db: Queryable, timeoutMs: number): Promise<void> {
+  const giveUpMs = performance.now() + timeoutMs;
+  let earlier = await listTransactions(db);
+  while (earlier.size > 0 && performance.now() < giveUpMs) {
+    await sleep(PAUSE_MS);
+    const live = await listTransactions(db);
+    earlier = new Set([...earlier].filter((id) => live.has(id)));
+  }
+}

@@ -1,0 +1,238 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
+import type { DeploymentStatus } from "../../core/deployments/workflow";
+import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ARTIFACTS, hasId, MAX_OWNERS } from "../artifacts/artifacts";
+import type { BillingRow } from "../billing/billing-records";
+import { LIFETIME_DAYS, LIVED_BY_MONTH, WRITTEN_SHARES } from "../billing/lifetime";
+
+/**
+ * Deployments. Whatever changes one of its placements takes the deployment's lock first: locks go job,
+ * attempt, worker, deployment, placement.
+ */
+export interface DeploymentRow {
+  /** Its artifact's storage id. */
+  deployment_id: string;
+  user_id: string;
+  job_id: string;
+  checkpoint_id: string | null;
+  status: DeploymentStatus;
+  min_replicas: number;
+  max_replicas: number;
+  active_at: Date;
+  stop_requested_at: Date | null;
+  stopped_at: Date | null;
+  stopped_by: string | null;
+  created_at: Date;
+  failures: number;
+  next_try_at: Date | null;
+  trouble: string | null;
+  asked: number;
+  told: number;
+}
+
+/** A deployment as people see it, with what its bill is computed from. */
+export interface ShownDeploymentRow extends DeploymentRow {
+  /** Its id as its tenant knows it. */
+  artifact_id: string;
+  storage_id: string;
+  lifetime_days: number;
+  /** What its cost is computed from. */
+  bill: Pick<BillingRow, "metrics" | "gpu_tokens" | "attempts" | "rate_card">;
+}
+
+const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storage_id,
+  (select r.artifact_id from ${ARTIFACTS} r where r.storage_id = d.deployment_id) as artifact_id,
+  (select jsonb_build_object('metrics', b.metrics, 'gpu_tokens', b.gpu_tokens, 'attempts', b.attempts,
+                             'rate_card', b.rate_card)
+   from billing_records b where b.job_id = d.job_id) as bill`;
+
+/** At most one of each tenant. */
+export async function findDeployments(
+  db: Queryable,
+  id: string,
+  viewer: Viewer,
+): Promise<ShownDeploymentRow[]> {
+  return await all<ShownDeploymentRow>(
+    db,
+    `select ${SHOWN} from deployments d
+     where d.deployment_id in (select storage_id from ${ARTIFACTS} r where ${hasId("array[$1::text]")})
+       and ($2::text is null or d.user_id = $2)
+     order by d.user_id limit ${MAX_OWNERS}`,
+    [id, viewer],
+  );
+}
+
+/** One page of deployments, newest first. */
+export async function listDeployments(
+  db: Queryable,
+  viewer: Viewer,
+  statuses: DeploymentStatus[] | undefined,
+  page: Page,
+): Promise<WithPosition<ShownDeploymentRow>[]> {
+  return await listPage<ShownDeploymentRow>(db, {
+    select: SHOWN,
+    from: "deployments d",
+    order: ["created_at", "deployment_id"],
+    where: new Where().seenBy(viewer).also(statuses, (given) => `status = any(${given})`),
+    page,
+  });
+}
+
+export async function lockDeployment(
+  db: Queryable,
+  deploymentId: string,
+): Promise<DeploymentRow | undefined> {
+  return await maybeOne<DeploymentRow>(
+    db,
+    "select * from deployments where deployment_id = $1 for no key update",
+    [deploymentId],
+  );
+}
+
+/**
+ * A deploy job has completed: its deployment, which accrues from now on, as from now on it can be stopped. Its
+ * replicas are what the payload asks for.
+ */
+export async function insertDeployment(
+  db: Queryable,
+  deploymentId: string,
+  jobId: string,
+  attempt: number,
+): Promise<void> {
+  await execute(
+    db,
+    `insert into deployments (deployment_id, user_id, job_id, checkpoint_id, min_replicas, max_replicas,
+                              active_at)
+     select $1, j.user_id, j.job_id, j.payload->>'checkpoint_id', want.least,
+            greatest(want.least, coalesce((j.payload->>'max_replicas')::int, 1)), greatest(now(), a.ended_at)
+     from jobs j join attempts a using (job_id)
+     cross join lateral (select coalesce((j.payload->>'min_replicas')::int, 1) as least) want
+     where j.job_id = $2 and a.attempt = $3`,
+    [deploymentId, jobId, attempt],
+  );
+}
+
+/** What the bill of a deployment that was just stopped is computed from. */
+export interface StoppedRow extends BillingRow {
+  lived: LivedUntil[];
+  /** Shares of months that are closed. */
+  written: MonthShare[];
+}
+
+/** The end of the accrual, by one compare-and-set; undefined where it has ended before. */
+export async function markStopping(
+  db: Queryable,
+  deploymentId: string,
+  stoppedBy: string,
+): Promise<StoppedRow | undefined> {
+  return await maybeOne<StoppedRow>(
+    db,
+    `update deployments d set status = 'stopping', stop_requested_at = greatest(now(), d.active_at),
+            stopped_by = $2, asked = asked + 1, next_try_at = null, trouble = null
+     from billing_records b
+     where d.deployment_id = $1 and d.status = 'active' and b.job_id = d.job_id
+     returning b.*, ${LIVED_BY_MONTH} as lived, ${WRITTEN_SHARES} as written`,
+    [deploymentId, stoppedBy],
+  );
+}
+
+/** Its last write: nothing serves it any more. */
+export async function markStopped(db: Queryable, deploymentId: string): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update deployments d set status = 'stopped', stopped_at = greatest(now(), stop_requested_at)
+     where deployment_id = $1 and status = 'stopping' and not exists (
+       select from placements p where p.deployment_id = d.deployment_id and p.state <> 'ended')`,
+    [deploymentId],
+  );
+  return changed === 1;
+}
+
+export async function setReplicas(
+  db: Queryable,
+  deploymentId: string,
+  min: number,
+  max: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update deployments set min_replicas = $2, max_replicas = $3, asked = asked + 1
+     where deployment_id = $1 and status = 'active'`,
+    [deploymentId, min, max],
+  );
+}
+
+/** A placement came to nothing: the next one waits, the longer the more of them did. */
+export async function noteFailure(
+  db: Queryable,
+  deploymentId: string,
+  trouble: string,
+  retryS: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update deployments set failures = failures + 1, trouble = $2, asked = asked + 1,
+            next_try_at = now() + ${backoff("failures", "$3")}
+     where deployment_id = $1 and status = 'active'`,
+    [deploymentId, trouble, retryS],
+  );
+}
+
+/** Thirty times the first wait at most: from 10 s to 5 min. */
+export const backoff = (failures: string, retryS: string): string =>
+  `make_interval(secs => ${retryS}::float8 * least(30, 2 ^ least(${failures}, 10)))`;
+
+/** How long the next placement still has to wait. */
+export async function msUntilNextTry(db: Queryable, deploymentId: string): Promise<number> {
+  const row = await maybeOne<{ ms: number }>(
+    db,
+    `select ceil(extract(epoch from next_try_at - clock_timestamp()) * 1000)::int as ms
+     from deployments where deployment_id = $1 and next_try_at > clock_timestamp()`,
+    [deploymentId],
+  );
+  return row?.ms ?? 0;
+}
+
+export async function noteServed(db: Queryable, deploymentId: string): Promise<void> {
+  await execute(
+    db,
+    `update deployments set asked = asked + 1, trouble = null, next_try_at = null
+     where deployment_id = $1`,
+    [deploymentId],
+  );
+}
+
+/** A tenant's deployment, and where it answers right now. */
+export interface OwnDeployment {
+  deployment_id: string;
+  status: DeploymentStatus;
+  server: { url: string; token: string | null } | null;
+}
+
+/** Of these ids, those that are deployments of this tenant. */
+export async function findOwnDeployments(
+  db: Queryable,
+  userId: string,
+  ids: string[],
+): Promise<OwnDeployment[]> {
+  return await all<OwnDeployment & Record<string, unknown>>(
+    db,
+    `select d.deployment_id, d.status, (
+       select jsonb_build_object('url', p.inference_url, 'token', p.token) from placements p
+       where p.deployment_id = d.deployment_id and p.state = 'serving' and p.inference_url is not null
+       order by not p.healthy, p.missing_since is not null, random() limit 1) as server
+     from deployments d where d.user_id = $1 and d.deployment_id = any($2)`,
+    [userId, ids],
+  );
+}
+
+export async function findDeployment(
+  db: Queryable,
+  deploymentId: string,
+): Promise<DeploymentRow | undefined> {
+  return await maybeOne<DeploymentRow>(db, "select * from deployments where deployment_id = $1", [
+    deploymentId,
+  ]);
+}

@@ -1,0 +1,51 @@
+import { maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { IDLE, needsOf, SOME_KINDS } from "../fleet/matching";
+import { fitting, kindsOf } from "../fleet/worker-kinds";
+
+/** Most deployments that one statement looks at. */
+const PAGE = 200;
+
+/**
+ * Kinds of idle workers are compared with deployments, at most so many of each tenant as in matching, and at
+ * random: whoever has more waits longer, and nobody else does.
+ */
+const ASK_TO_GROW = `
+with page as materialized (
+  select * from deployments
+  where status = 'active' and max_replicas > min_replicas and deployment_id > $1
+  order by deployment_id limit ${PAGE}),
+needs as materialized (
+  select d.deployment_id, ${needsOf("live.req_avoid")}
+  from page d join jobs j using (job_id) cross join lateral (
+    select coalesce(array_agg(worker_id) filter (where state in ('serving', 'stopping')), '{}') as req_avoid,
+           count(*) filter (where state = 'serving') as serving,
+           count(*) filter (where state = 'starting') as starting
+    from placements p where p.deployment_id = d.deployment_id and p.state <> 'ended') live
+  where d.asked = d.told and (d.next_try_at is null or d.next_try_at <= now())
+    and live.serving < d.max_replicas and live.starting = 0),
+all_kinds as (${kindsOf(`(shared or user_id in (select user_id from needs)) and ${IDLE}`)}),
+kinds as materialized (${SOME_KINDS}),
+able as materialized (${fitting("needs", "kinds")}),
+growing as materialized (
+  select d.deployment_id from deployments d
+  where d.deployment_id in (select deployment_id from able) and d.status = 'active' and d.asked = d.told
+  for no key update of d skip locked),
+asked as (
+  update deployments d set asked = asked + 1 from growing
+  where d.deployment_id = growing.deployment_id returning d.deployment_id)
+select (select count(*)::int from asked) as asked,
+       (select case when count(*) = ${PAGE} then max(deployment_id) end from page) as next`;
+
+/**
+ * Asks the workflows of deployments to look that could grow and have not: a page of them.
+ *
+ * @param after the deployment after which it begins; "" for all.
+ * @returns how many were asked, and where the next page begins; "" after the last one.
+ */
+export async function askToGrow(
+  db: Queryable,
+  after: string,
+): Promise<{ asked: number; next: string }> {
+  const row = await maybeOne<{ asked: number; next: string | null }>(db, ASK_TO_GROW, [after]);
+  return { asked: row?.asked ?? 0, next: row?.next ?? "" };
+}

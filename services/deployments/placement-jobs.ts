@@ -1,0 +1,101 @@
+import { type Requirements, shapeOf } from "../../core/jobs/requirements";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { FITS, IDLE } from "../fleet/matching";
+import type { JobRow } from "../jobs/jobs";
+
+/** What a job needs, as its row has it, but not of these workers. */
+const needsOf = (job: JobRow, avoid: string[]): Requirements => ({
+  jobType: job.job_type,
+  gpuCount: job.req_gpu_count,
+  gpuTokens: job.req_gpu_tokens,
+  memoryGb: job.req_memory_gb,
+  tags: job.req_tags,
+  avoid: [...avoid].sort(),
+});
+
+export interface NewPlacementJob {
+  jobId: string;
+  deploymentId: string;
+  placement: number;
+  /** The job that made the deployment, which this one repeats. */
+  first: JobRow;
+  /** Workers that serve the deployment already. */
+  avoid: string[];
+}
+
+/**
+ * A job that places a deployment again: claimable from here on. Its workflow is started by the
+ * deployment's, so nothing is owed for that.
+ */
+export async function insertPlacementJob(
+  db: Queryable,
+  { jobId, deploymentId, placement, first, avoid }: NewPlacementJob,
+): Promise<void> {
+  const needs = needsOf(first, avoid);
+  await execute(
+    db,
+    `with job as (
+       insert into jobs (job_id, user_id, created_by, job_type, payload, resources, params, tags, notes,
+                         priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
+                         req_memory_gb, req_tags, req_avoid, rate_card, request_id, deployment_id,
+                         placement)
+       select $1, user_id, created_by, job_type, payload, resources, params, tags, notes,
+              priority, timeout_s, max_attempts, req_gpu_count, req_gpu_tokens,
+              req_memory_gb, req_tags, $2, rate_card, request_id, $3, $4
+       from jobs where job_id = $5
+       returning job_id, priority)
+     insert into attempts (job_id, attempt, shape, priority, output_ids)
+     select job_id, 1, $6, priority, jsonb_build_object('deployment_id', $3::text) from job`,
+    [jobId, needs.avoid, deploymentId, placement, first.job_id, shapeOf(first.user_id, needs)],
+  );
+}
+
+/** While it waits in the queue: workers that have lost the deployment since may have it again. */
+export async function refreshAvoided(
+  db: Queryable,
+  job: JobRow,
+  avoid: string[],
+): Promise<boolean> {
+  const needs = needsOf(job, avoid);
+  const changed = await execute(
+    db,
+    `with waiting as (
+       update jobs set req_avoid = $2
+       where job_id = $1 and status in ('pending', 'provisioning_worker') and req_avoid <> $2
+       returning job_id)
+     update attempts a set shape = $3 from waiting where a.job_id = waiting.job_id and a.state = 'queued'`,
+    [job.job_id, needs.avoid, shapeOf(job.user_id, needs)],
+  );
+  return changed > 0;
+}
+
+/** Jobs under way for placements that have ended: nobody needs what they make. */
+export async function listNeedlessJobs(db: Queryable, deploymentId: string): Promise<string[]> {
+  const rows = await all<{ job_id: string }>(
+    db,
+    `select j.job_id from jobs j join placements p using (job_id)
+     where j.deployment_id = $1 and j.status not in ('completed', 'failed') and p.state = 'ended'
+       and j.cancel_requested_at is null
+       and not exists (select from attempts a where a.job_id = j.job_id and a.outcome = 'completed')`,
+    [deploymentId],
+  );
+  return rows.map((row) => row.job_id);
+}
+
+/** Whether a worker is idle right now that could serve a deployment, and does not. */
+const HAS_IDLE = (deployment: string): string => `exists (
+  select from jobs j cross join lateral (
+    select j.user_id, j.job_type, j.req_gpu_count, j.req_gpu_tokens, j.req_memory_gb, j.req_tags,
+           array(select worker_id from placements p where p.deployment_id = ${deployment}.deployment_id
+                   and p.state in ('serving', 'stopping')) as req_avoid) q
+  cross join workers w
+  where j.job_id = ${deployment}.job_id and ${IDLE} and ${FITS})`;
+
+export async function hasIdleWorker(db: Queryable, deploymentId: string): Promise<boolean> {
+  const row = await maybeOne(
+    db,
+    `select from deployments d where d.deployment_id = $1 and ${HAS_IDLE("d")}`,
+    [deploymentId],
+  );
+  return row !== undefined;
+}

@@ -1,0 +1,34 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { WorkerStatus } from "../../core/jobs/states";
+import { all, type Queryable } from "../../platform/postgres/pool";
+import { isShownTo } from "./worker-list";
+
+/** Workers of one status, kind of GPU and draining. */
+export interface FleetGroup {
+  status: WorkerStatus;
+  gpu_type: string;
+  draining: boolean;
+  workers: number;
+  gpus: number;
+  /** Means and sums over the workers in service that report them. */
+  reporting: number;
+  util: number | null;
+  mem_used: number | null;
+  mem_total: number | null;
+}
+
+/** The workers that this viewer sees, in groups. */
+export async function readFleetGroups(db: Queryable, viewer: Viewer): Promise<FleetGroup[]> {
+  const isLive = "w.status in ('idle', 'busy')";
+  return await all<FleetGroup & Record<string, unknown>>(
+    db,
+    `select w.status, w.gpu_name as gpu_type, w.draining, count(*)::int as workers,
+            sum(w.gpu_count)::int as gpus, count(w.util) filter (where ${isLive})::int as reporting,
+            avg(w.util) filter (where ${isLive}) as util,
+            sum(w.mem_used) filter (where ${isLive}) as mem_used,
+            sum(w.mem_total) filter (where ${isLive}) as mem_total
+     from workers w where ${isShownTo("$1")} and w.decommissioned_at is null
+     group by 1, 2, 3`,
+    [viewer],
+  );
+}

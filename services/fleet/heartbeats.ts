@@ -1,0 +1,179 @@
+import type { WorkerStatus } from "../../core/jobs/states";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+import { OFFER_S, type WorkerCall } from "./workers";
+
+export interface Heartbeat extends WorkerCall {
+  util: number | null;
+  memUsed: number | null;
+  memTotal: number | null;
+  /** The worker's own word that it can't work. */
+  errorReason: string | null;
+}
+
+/** How a worker stands that was just heard, and what it holds. */
+export interface Heard {
+  worker_id: string;
+  user_id: string;
+  bound_key_id: string | null;
+  status: WorkerStatus;
+  was: WorkerStatus;
+  draining: boolean;
+  held_job_id: string | null;
+  held_attempt: number | null;
+  /** Heartbeats in a row that denied it; null while it was not fetched. */
+  held_denials: number | null;
+  /** The job that it holds is cancelled. */
+  held_cancelled: boolean;
+  /** Where deployments are served on it, or are to stop; null: nowhere. */
+  placements: LivePlacement[] | null;
+}
+
+export interface LivePlacement {
+  deployment_id: string;
+  /** The id by which its worker knows the deployment. */
+  served_as: string;
+  stopping: boolean;
+  missing: boolean;
+  healthy: boolean;
+  /** It has been missing or unhealthy for as long as it may be. */
+  is_due: boolean;
+}
+
+/** For how long a placement may be missing, or unhealthy, in seconds. */
+export interface Patience {
+  missingS: number;
+  unhealthyS: number;
+}
+
+/**
+ * Takes heartbeats of many workers, at most one of each, in one statement. A dead worker that is heard
+ * again is alive; a decommissioned one is not. Not in the answer: workers that are not registered so, and those
+ * whose rows another transaction holds. Nothing waits for these: the statement holds the rows of all others, and
+ * the matcher would wait for it.
+ */
+export async function recordHeartbeats(
+  db: Queryable,
+  beats: Heartbeat[],
+  { missingS, unhealthyS }: Patience,
+): Promise<Heard[]> {
+  return await all<Heard>(
+    db,
+    `with given as (
+       select "workerId" as worker_id, "userId" as user_id, "boundKeyId" as bound_key_id, util,
+              "memUsed" as used, "memTotal" as total, "errorReason" as reason
+       from json_to_recordset($1) as beats ("workerId" text, "userId" text, "boundKeyId" text,
+                                            util float8, "memUsed" float8, "memTotal" float8,
+                                            "errorReason" text)),
+     before as materialized (
+       select w.worker_id, w.status, g.util, g.used, g.total, g.reason
+       from workers w join given g using (worker_id, user_id)
+       where g.bound_key_id is null or g.bound_key_id = w.bound_key_id
+       order by w.worker_id for no key update of w skip locked),
+     heard as (
+       update workers w set heartbeat_seq = heartbeat_seq + 1, last_heartbeat_at = now(),
+              util = b.util, mem_used = b.used, mem_total = b.total,
+              status = case when w.decommissioned_at is not null then w.status
+                            when w.status in ('dead', 'idle') and (b.reason is not null
+                              or w.status = 'dead' and w.error_code is not null) then 'error'
+                            when w.status = 'dead' then 'idle'
+                            else w.status end,
+              status_reason = case when w.status = 'dead' and w.error_code is null
+                                        and w.decommissioned_at is null then b.reason
+                                   else coalesce(b.reason, w.status_reason) end,
+              error_code = case when b.reason is not null and w.error_code is null
+                                     and w.status in ('idle', 'busy', 'dead') then 'reported'
+                                else w.error_code end
+       from before b where w.worker_id = b.worker_id
+       returning w.worker_id, w.user_id, w.bound_key_id, w.status, b.status as was, w.draining)
+     select h.*, a.job_id as held_job_id, a.attempt as held_attempt,
+            case when a.state = 'running' then a.denials end as held_denials,
+            a.cancel_by is not null as held_cancelled,
+            (select json_agg(json_build_object(
+               'deployment_id', p.deployment_id,
+               'served_as', coalesce(p.served_as, p.deployment_id), 'stopping', p.state = 'stopping',
+               'missing', p.missing_since is not null, 'healthy', p.healthy,
+               'is_due', coalesce(p.missing_since < now() - make_interval(secs => $2), false)
+                      or coalesce(p.unhealthy_since < now() - make_interval(secs => $3), false)))
+             from placements p
+             where p.worker_id = h.worker_id and p.state in ('serving', 'stopping')) as placements
+     from heard h left join attempts a
+       on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
+    [JSON.stringify(beats), missingS, unhealthyS],
+  );
+}
+
+/** Those of the calls whose worker is registered so. */
+export async function listRegistered<T extends WorkerCall>(
+  db: Queryable,
+  calls: T[],
+): Promise<T[]> {
+  const given = calls.map(({ workerId, userId, boundKeyId }, n) => {
+    return { n, workerId, userId, boundKeyId };
+  });
+  const rows = await all<{ n: number }>(
+    db,
+    `select n from workers w
+     join json_to_recordset($1) given (n int, "workerId" text, "userId" text, "boundKeyId" text)
+       on w.worker_id = "workerId" and w.user_id = "userId"
+     where "boundKeyId" is null or "boundKeyId" = w.bound_key_id`,
+    [JSON.stringify(given)],
+  );
+  const found = new Set(rows.map((row) => row.n));
+  return calls.filter((_, n) => found.has(n));
+}
+
+/** What is watched of each worker: numbers that stand still while it is silent, or deaf. */
+export interface SignsOfLife {
+  worker_id: string;
+  heartbeat_seq: number;
+  /** Null while it need not ask: it is parked, has a job, or takes none. */
+  poll_seq: number | null;
+}
+
+/** A machine whose set-up failed is out of service anyway, and its error must be seen. */
+const IS_WATCHED = `status in ('idle', 'busy', 'error')
+  and error_code is distinct from 'bootstrap_failed'`;
+
+/** Workers whose silence is watched: heard at least once and not dead yet. */
+export async function listSignsOfLife(db: Queryable): Promise<SignsOfLife[]> {
+  return await all<SignsOfLife>(
+    db,
+    `select worker_id, heartbeat_seq,
+            case when status = 'idle' and not draining and not coalesce(
+              available_until > now() + make_interval(secs => ${OFFER_S}), false) then poll_seq end
+              as poll_seq
+     from workers where ${IS_WATCHED} and heartbeat_seq > 0`,
+  );
+}
+
+/** Marks a worker dead if it has not been heard since `seq`. Its offer stands: it may be parked, and revive. */
+export async function markDead(
+  db: Queryable,
+  workerId: string,
+  seq: number,
+  reason: string,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update workers set status = 'dead', status_reason = $3
+     where worker_id = $1 and heartbeat_seq = $2 and ${IS_WATCHED}`,
+    [workerId, seq, reason],
+  );
+  return changed === 1;
+}
+
+/** Flags a worker that is heard and idle, and has not asked for work since `seq`. */
+export async function markDeaf(
+  db: Queryable,
+  workerId: string,
+  seq: number,
+  reason: string,
+): Promise<boolean> {
+  const changed = await execute(
+    db,
+    `update workers set status = 'error', error_code = 'unresponsive', status_reason = $3
+     where worker_id = $1 and poll_seq = $2 and status = 'idle' and not draining`,
+    [workerId, seq, reason],
+  );
+  return changed === 1;
+}

@@ -1,0 +1,112 @@
+import { Loop } from "../../platform/loop";
+import type { Part } from "../../platform/service";
+import type { Context } from "../context";
+import { isAnythingQueued, listAssigned, matchOnce } from "./matching";
+import { markProvisioning } from "./provisioning";
+import type { Waiters } from "./waiters";
+
+const SWEEP_MS = 2_000;
+
+/**
+ * Assigns queued attempts to idle workers. Nudges coalesce: one pass runs, at most one waits, and
+ * whoever nudges gets the promise of a pass that began after the nudge.
+ */
+export class Scheduler implements Part {
+  readonly name = "scheduler";
+  private running: Promise<void> | undefined;
+  private waiting: Promise<void> | undefined;
+  private readonly sweep: Loop;
+  /** Where the next sweep goes on with marking jobs that wait for a worker being set up. */
+  private markAfter = "";
+
+  constructor(
+    private readonly ctx: Context,
+    private readonly waiters: Waiters,
+  ) {
+    this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx);
+  }
+
+  start(): void {
+    this.ctx.signals.on("queue", this.onQueue);
+    this.ctx.signals.on("assigned", this.onAssigned);
+    this.ctx.signals.on("reconnected", this.onReconnected);
+    this.sweep.start();
+  }
+
+  async stop(): Promise<void> {
+    this.ctx.signals.off("queue", this.onQueue);
+    this.ctx.signals.off("assigned", this.onAssigned);
+    this.ctx.signals.off("reconnected", this.onReconnected);
+    await this.sweep.stop();
+    await Promise.allSettled([this.running, this.waiting]);
+  }
+
+  /** A pass that begins after this call. */
+  nudge(): Promise<void> {
+    if (!this.running) {
+      this.running = this.pass().finally(() => {
+        this.running = undefined;
+      });
+      return this.running;
+    }
+    this.waiting ??= this.running
+      .catch(() => undefined)
+      .then(() => {
+        this.waiting = undefined;
+        return this.nudge();
+      });
+    return this.waiting;
+  }
+
+  private readonly onQueue = (): void => {
+    // A failed pass is made up for by the sweep.
+    this.nudge().catch(() => undefined);
+  };
+
+  private readonly onAssigned = (workerIds: string[]): void => {
+    this.waiters.wake(workerIds);
+  };
+
+  private readonly onReconnected = (): void => {
+    this.wakeAssigned().catch(() => undefined);
+  };
+
+  private async pass(): Promise<void> {
+    const done = this.ctx.metrics.matchSeconds.startTimer();
+    try {
+      await this.matchAll();
+    } finally {
+      done();
+    }
+  }
+
+  private async matchAll(): Promise<void> {
+    const { rankedTenants } = this.ctx.config.fleet;
+    for (let after = ""; ; ) {
+      const { pairs, next, sawAll } = await matchOnce(this.ctx.pool, rankedTenants, after);
+      if (pairs.length === 0) {
+        if (next === undefined) return;
+        after = next;
+        continue;
+      }
+      this.ctx.metrics.assigned.inc(pairs.length);
+      const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
+      if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
+      if (sawAll) return;
+    }
+  }
+
+  private async sweepOnce(): Promise<void> {
+    // Most of the time nothing waits, and neither statement would find anything to move.
+    const isQueued = await isAnythingQueued(this.ctx.pool);
+    if (isQueued) await this.nudge();
+    await this.wakeAssigned();
+    if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
+  }
+
+  /** For signals that were missed: one read for all polls parked here. */
+  private async wakeAssigned(): Promise<void> {
+    const parked = this.waiters.workerIds;
+    if (parked.length > 0) this.waiters.wake(await listAssigned(this.ctx.pool, parked));
+  }
+}

@@ -1,0 +1,65 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { JobType } from "../../core/jobs/job-types";
+import type { WaitingJob } from "../../core/jobs/pending-reason";
+import type { ErrorCode, JobStatus } from "../../core/jobs/states";
+import { Where } from "../../platform/postgres/pages";
+import { all, type Queryable } from "../../platform/postgres/pool";
+import { shapesOf } from "../accounts/quotas";
+
+export interface JobCount {
+  job_type: JobType;
+  status: JobStatus;
+  error_code: ErrorCode | null;
+  jobs: number;
+}
+
+/** Jobs by type and status: all that have not ended, and those that ended after a time. */
+export async function countJobs(
+  db: Queryable,
+  viewer: Viewer,
+  endedAfter: string,
+): Promise<JobCount[]> {
+  const open = new Where().seenBy(viewer).and("status not in ('completed', 'failed')");
+  // The parameters of both parts are the same.
+  const ended = new Where().seenBy(viewer).and("completed_at is not null");
+  ended.with(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
+  return await all<JobCount & Record<string, unknown>>(
+    db,
+    `select job_type, status, null as error_code, count(*)::int as jobs
+     from jobs where ${open} group by 1, 2
+     union all
+     select job_type, status, error_code, count(*)::int from jobs where ${ended} group by 1, 2, 3`,
+    ended.values,
+  );
+}
+
+/** A requirement group in the queue: how many jobs it has, and its first one. */
+export interface QueueFront extends WaitingJob {
+  jobs: number;
+}
+
+/** The largest requirement groups of the queue. */
+export async function listQueueFronts(
+  db: Queryable,
+  viewer: Viewer,
+  limit: number,
+): Promise<QueueFront[]> {
+  const range = viewer === null ? undefined : shapesOf(viewer);
+  return await all<QueueFront & Record<string, unknown>>(
+    db,
+    `select groups.jobs, j.job_id as "jobId", j.user_id as "userId", j.priority,
+            extract(epoch from front.queued_at)::float8 as "queuedAt", j.job_type as "jobType",
+            j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
+            j.req_memory_gb as "memoryGb", j.req_tags as tags, j.req_avoid as avoid
+     from (select shape, count(*)::int as jobs from attempts
+           where state = 'queued'
+             and ${range ? 'shape >= $2 collate "C" and shape < $3 collate "C"' : "true"}
+           group by shape order by jobs desc, shape limit $1) groups
+     cross join lateral (
+       select job_id, queued_at from attempts
+       where state = 'queued' and shape = groups.shape
+       order by priority desc, queued_at, job_id limit 1) front
+     join jobs j using (job_id)`,
+    [limit, ...(range ?? [])],
+  );
+}

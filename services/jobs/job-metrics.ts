@@ -1,0 +1,68 @@
+import type { Viewer } from "../../core/accounts/principal";
+import { deleteOlder } from "../../platform/postgres/clock";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+
+/** What a worker reported of the attempt that it runs. */
+export interface MetricsReport {
+  job_id: string;
+  attempt: number;
+  worker_id: string;
+  progress: number | null;
+  metrics: Record<string, number>;
+}
+
+/** Of an attempt, in seconds: the least time between two points, and the least share of its time so far. */
+const MIN_STEP_S = 10;
+const MIN_SHARE = 1 / 1_000;
+
+/** Writes a point of each running attempt that is due for one, in one statement. */
+export async function writeMetrics(db: Queryable, reports: MetricsReport[]): Promise<number> {
+  return await execute(
+    db,
+    `insert into job_metrics (job_id, attempt, at, progress, metrics)
+     select r.job_id, r.attempt, now(), r.progress, r.metrics
+     from json_to_recordset($1) r (job_id text, attempt int, worker_id text, progress float8,
+                                   metrics jsonb)
+     join attempts a on a.job_id = r.job_id and a.attempt = r.attempt and a.state = 'running'
+       and a.worker_id = r.worker_id
+     where not exists (
+       select from job_metrics m where m.job_id = r.job_id and m.attempt = r.attempt
+         and m.at > now() - make_interval(secs =>
+           greatest(${MIN_STEP_S}, extract(epoch from now() - a.started_at) * ${MIN_SHARE})))
+     on conflict do nothing`,
+    [JSON.stringify(reports)],
+  );
+}
+
+export interface MetricsPoint {
+  at: Date;
+  progress: number | null;
+  metrics: Record<string, number>;
+}
+
+/** An attempt's points, oldest first: all of them or, where there are too many, every n-th and the last. */
+export async function listMetrics(
+  db: Queryable,
+  jobId: string,
+  attempt: number,
+  viewer: Viewer,
+  maxPoints: number,
+): Promise<MetricsPoint[]> {
+  return await all<MetricsPoint & Record<string, unknown>>(
+    db,
+    `with numbered as (
+       select m.at, m.progress, m.metrics, row_number() over (order by m.at desc) - 1 as back,
+              count(*) over () as points
+       from job_metrics m join jobs j using (job_id)
+       where m.job_id = $1 and m.attempt = $2 and ($3::text is null or j.user_id = $3))
+     select at, progress, metrics from numbered
+     where back % ceil(points::float8 / $4)::bigint = 0 order by at`,
+    [jobId, attempt, viewer, maxPoints],
+  );
+}
+
+/** Points are kept for a month. */
+const FORGOTTEN = { table: "job_metrics", time: "at", age: "interval '30 days'" };
+
+export const deleteOldMetrics = (db: Queryable, limit: number): Promise<number> =>
+  deleteOlder(db, FORGOTTEN, limit);

@@ -1,0 +1,78 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { JobType } from "../../core/jobs/job-types";
+import { Where } from "../../platform/postgres/pages";
+import { all, type Queryable } from "../../platform/postgres/pool";
+
+export interface ThroughputBucket {
+  at: Date;
+  submitted: number;
+  started: number;
+  completed: number;
+  failed: number;
+  /** At the bucket's end. */
+  waiting: number;
+  running: number;
+}
+
+export interface TimeSpan {
+  since: string;
+  until: string;
+  bucketS: number;
+}
+
+/** From its first start on a job counts as running, also while a later attempt waits. */
+const STARTED = "coalesce(started_at, completed_at)";
+
+/** What happened to jobs in each bucket of a time span, and how many waited and ran at its end. */
+export async function readThroughput(
+  db: Queryable,
+  viewer: Viewer,
+  jobTypes: JobType[] | undefined,
+  { since, until, bucketS }: TimeSpan,
+): Promise<ThroughputBucket[]> {
+  const where = new Where()
+    .seenBy(viewer)
+    .also(jobTypes, (types) => `job_type = any(${types})`)
+    .with(until, (time) => `created_at < ${time}::timestamptz`);
+  const placeOf = (value: unknown): string => `$${where.values.push(value)}`;
+  const [first, last, step] = [since, until, bucketS].map(placeOf);
+  const interval = `make_interval(secs => ${step}::int)`;
+  const binOf = (time: string): string => `date_bin(${interval}, ${time}, 'epoch')`;
+  return await all<ThroughputBucket & Record<string, unknown>>(
+    db,
+    `with span as (select ${binOf(`${first}::timestamptz`)} as first),
+     -- Every job that had not ended when the span began.
+     known as (
+       select created_at, started_at, completed_at, status from jobs
+       where ${where} and status not in ('completed', 'failed')
+       union all
+       select created_at, started_at, completed_at, status from jobs, span
+       where ${where} and completed_at is not null and completed_at >= span.first),
+     changes as (
+       select created_at as at, 1 as submitted, 0 as started, 0 as completed, 0 as failed,
+              1 as waiting, 0 as running from known
+       union all
+       select ${STARTED}, 0, (started_at is not null)::int, 0, 0, -1, (started_at is not null)::int
+       from known where ${STARTED} is not null
+       union all
+       select completed_at, 0, 0, (status = 'completed')::int, (status = 'failed')::int,
+              0, -(started_at is not null)::int
+       from known where completed_at is not null),
+     binned as (
+       select greatest(${binOf("at")}, first - ${interval}) as at, sum(submitted) as submitted,
+              sum(started) as started, sum(completed) as completed, sum(failed) as failed,
+              sum(waiting) as waiting, sum(running) as running
+       from changes, span where at < ${last}::timestamptz group by 1),
+     series as (
+       select at from span, generate_series(first - ${interval},
+                                            ${last}::timestamptz - interval '1 microsecond', ${interval}) at),
+     summed as (
+       select at, coalesce(submitted, 0)::int as submitted, coalesce(started, 0)::int as started,
+              coalesce(completed, 0)::int as completed, coalesce(failed, 0)::int as failed,
+              coalesce(sum(waiting) over (order by at), 0)::int as waiting,
+              coalesce(sum(running) over (order by at), 0)::int as running
+       from series left join binned using (at))
+     select summed.* from summed, span where at >= first order by at`,
+    where.values,
+  );
+}

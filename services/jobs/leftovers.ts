@@ -1,0 +1,49 @@
+import type { JobType } from "../../core/jobs/job-types";
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+
+/** An ended job, and where its attempts may have left files that are no artifact's. */
+export interface SweepableJob {
+  job_id: string;
+  job_type: JobType;
+  /** Ids that were minted for its attempts or that its worker chose, and became nobody's artifact. */
+  lost_ids: string[];
+}
+
+/**
+ * Jobs that ended more than `afterS` seconds ago and were not swept, the oldest first.
+ *
+ * @param after only those that come after this one: what can't be swept now is in nobody's way.
+ */
+export async function listJobsToSweep(
+  db: Queryable,
+  afterS: number,
+  after: SweepableJob | undefined,
+  limit: number,
+): Promise<SweepableJob[]> {
+  return await all<SweepableJob>(
+    db,
+    `select j.job_id, j.job_type,
+            array(select id from attempts a cross join jsonb_each_text(a.output_ids) as minted (field, id)
+                  where a.job_id = j.job_id
+                    and not exists (select from artifacts r where r.artifact_id = id)
+                  union
+                  select artifact_id from artifacts r
+                  where r.job_id = j.job_id and r.registered_at is null) as lost_ids
+     from jobs j
+     where j.swept_at is null and j.completed_at < now() - make_interval(secs => $1)
+       and ($2::text is null or (j.completed_at, j.job_id) >
+            (select completed_at, job_id from jobs where job_id = $2))
+     order by j.completed_at, j.job_id limit $3`,
+    [afterS, after?.job_id ?? null, limit],
+  );
+}
+
+/** Its folders are gone: their ids may be used again. */
+export async function noteSwept(db: Queryable, jobId: string): Promise<void> {
+  await execute(
+    db,
+    `with swept as (update jobs set swept_at = now() where job_id = $1 returning job_id)
+     delete from artifacts r using swept where r.job_id = swept.job_id and r.registered_at is null`,
+    [jobId],
+  );
+}

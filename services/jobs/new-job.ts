@@ -1,0 +1,90 @@
+import { ARTIFACT_FORMS, findNamed } from "../../core/artifacts/artifacts";
+import { checkDatasetUri } from "../../core/artifacts/dataset-uri";
+import type { RateCard } from "../../core/billing/rate-card";
+import { NotFound } from "../../core/errors";
+import type { JobType } from "../../core/jobs/job-types";
+import type { Submission } from "../../core/jobs/payloads";
+import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
+import { newId } from "../../platform/ids";
+import { ownStoreOf } from "../../platform/store/open-store";
+import { findOwnArtifacts } from "../artifacts/artifacts";
+import type { Context } from "../context";
+import type { JobWarning, NewJob } from "./jobs";
+
+/** Whoever asks for a job: a request, or a pipeline's step. */
+interface Asked {
+  type: JobType;
+  submission: Submission;
+  userId: string;
+  createdBy: string;
+  requestId: string;
+  rateCard: RateCard;
+  /** In USD; null where no budget asks. */
+  expectedCostUsd?: number | null;
+}
+
+/** A job as it is written, with an id of its own; whoever writes it adds what is special about it. */
+export function newJob({ config }: Context, asked: Asked): NewJob {
+  const { type, submission, userId } = asked;
+  const { policy, timeoutS } = config.jobs;
+  const requirements = requirementsOf(type, submission.resources, policy, submission.payload);
+  const form = ARTIFACT_FORMS[type];
+  return {
+    jobId: newId("job"),
+    userId,
+    createdBy: asked.createdBy,
+    jobType: type,
+    payload: submission.payload,
+    resources: submission.resources,
+    params: submission.params,
+    tags: submission.tags,
+    notes: submission.notes ?? null,
+    warnings: [],
+    retriedFrom: null,
+    priority: submission.priority,
+    timeoutS: submission.timeout_s ?? policy[type]?.timeout_s ?? timeoutS,
+    maxAttempts: submission.max_attempts,
+    requirements,
+    shape: shapeOf(userId, requirements),
+    rateCard: asked.rateCard,
+    expectedCostUsd: asked.expectedCostUsd ?? null,
+    requestId: asked.requestId,
+    outputIds: { [form.idField]: newId(form.idPrefix) },
+    startAfterS: null,
+  };
+}
+
+/** Fields of a payload that name an artifact, and what a missing one is called. */
+const REFERENCES = { dataset_id: "dataset", checkpoint_id: "checkpoint" } as const;
+
+/**
+ * What is odd about what a payload names. A worker may know ids that the registry doesn't, so an unknown
+ * one is told, unless we are strict.
+ *
+ * @throws InvalidRequest for a dataset_uri of no form that is known.
+ */
+export async function checkNames(
+  ctx: Context,
+  userId: string,
+  payload: Record<string, unknown>,
+): Promise<JobWarning[]> {
+  const { dataset_uri: uri } = payload;
+  if (typeof uri === "string") checkDatasetUri(uri, ownStoreOf(ctx.config.store).artifactsRoot);
+  const named = Object.entries(REFERENCES).flatMap(([param, thing]) => {
+    const id = payload[param];
+    return typeof id === "string" ? [{ param, thing, id }] : [];
+  });
+  if (named.length === 0) return [];
+  const ids = named.map(({ id }) => id);
+  const artifacts = await findOwnArtifacts(ctx.pool, userId, ids);
+  const unresolved = named.filter(({ id }) => !findNamed(artifacts, id));
+  const [first] = unresolved;
+  if (first && ctx.config.jobs.strictReferences) {
+    throw new NotFound(first.thing, first.id, first.param);
+  }
+  return unresolved.map(({ param, id }) => ({
+    code: "unresolved_reference",
+    param,
+    message: `"${id}" is not among your artifacts; it is handed to the worker as it is`,
+  }));
+}

@@ -1,0 +1,60 @@
+import type { FleetMember, QueuedShape } from "../../core/jobs/pending-reason";
+import { all, type Queryable } from "../../platform/postgres/pool";
+
+/** Every worker that is in the fleet, as the scheduler sees it. */
+export async function readFleet(db: Queryable): Promise<FleetMember[]> {
+  return await all<FleetMember & Record<string, unknown>>(
+    db,
+    `select w.worker_id as "workerId", w.user_id as "userId", w.shared, w.tenants,
+            w.job_types as "jobTypes", w.gpu_count as "gpuCount",
+            w.gpu_tokens as "gpuTokens", w.gpu_memory_gb as "memoryGb", w.tags,
+            w.gpu_name as "gpuName", w.status, w.status_reason as "statusReason", w.draining,
+            coalesce(w.available_until > now(), false) as asks, a.shared_for as serves
+     from workers w left join attempts a
+       on a.worker_id = w.worker_id and a.state in ('assigned', 'running')
+     where w.decommissioned_at is null`,
+  );
+}
+
+/** Most jobs of one shape, and most shapes, that are looked at to tell a job its place. */
+const JOBS = 100;
+const SHAPES = 200;
+
+/** The front of the queue, shape by shape: bounded, however deep it is. */
+export async function readQueue(db: Queryable): Promise<QueuedShape[]> {
+  return await all<QueuedShape & Record<string, unknown>>(
+    db,
+    `with recursive shapes (shape, n) as (
+       (select shape, 1 from attempts where state = 'queued' order by shape limit 1)
+       union all
+       select (select a.shape from attempts a where a.state = 'queued' and a.shape > s.shape
+               order by a.shape limit 1), s.n + 1
+       from shapes s where s.shape is not null and s.n < ${SHAPES})
+     select j.user_id as "userId", j.job_type as "jobType", j.req_gpu_count as "gpuCount", j.req_gpu_tokens as "gpuTokens",
+            j.req_memory_gb as "memoryGb", j.req_tags as tags,
+            j.req_avoid as avoid, front.jobs, front.has_more as "hasMore"
+     from shapes s, lateral (
+       select min(job_id) as any_job_id, count(*) > ${JOBS} as has_more,
+              (json_agg(json_build_object('jobId', job_id, 'priority', priority,
+                 'queuedAt', extract(epoch from queued_at)) order by priority desc, queued_at, job_id)
+              ) as jobs
+       from (select job_id, priority, queued_at from attempts a
+             where a.state = 'queued' and a.shape = s.shape
+             order by priority desc, queued_at, job_id limit ${JOBS + 1}) first) front
+     join jobs j on j.job_id = front.any_job_id
+     where s.shape is not null`,
+  );
+}
+
+/** Of these jobs, those with an attempt in the queue, and since when (seconds since the epoch). */
+export async function listQueued(
+  db: Queryable,
+  jobIds: string[],
+): Promise<{ job_id: string; queued_at: number }[]> {
+  return await all(
+    db,
+    `select job_id, extract(epoch from queued_at)::float8 as queued_at from attempts
+     where job_id = any($1) and state = 'queued'`,
+    [jobIds],
+  );
+}

@@ -1,0 +1,49 @@
+import { all, execute, type Queryable } from "../../platform/postgres/pool";
+
+/** What a workflow has to write, can't, and tries again and again. */
+export interface StuckWrite {
+  workflow_id: string;
+  activity: string;
+  error: string;
+  tries: number;
+  /** Its first try. */
+  since: Date;
+  tried_at: Date;
+}
+
+type Failing = Pick<StuckWrite, "workflow_id" | "activity" | "error" | "tries" | "since">;
+
+export async function noteStuckWrite(db: Queryable, failing: Failing): Promise<void> {
+  await execute(
+    db,
+    `insert into stuck_writes (workflow_id, activity, error, tries, since) values ($1, $2, $3, $4, $5)
+     on conflict (workflow_id, activity) do update
+     set error = excluded.error, tries = excluded.tries, since = excluded.since, tried_at = now()`,
+    [failing.workflow_id, failing.activity, failing.error, failing.tries, failing.since],
+  );
+}
+
+/** It worked at last; or, where no activity is named, the workflow does not go on. */
+export async function forgetStuckWrites(
+  db: Queryable,
+  workflowId: string,
+  activity: string | null,
+): Promise<void> {
+  await execute(
+    db,
+    "delete from stuck_writes where workflow_id = $1 and activity = coalesce($2, activity)",
+    [workflowId, activity],
+  );
+}
+
+/** Of workflows that were ended or reset by hand; an activity may read files for a day before it fails again. */
+export async function forgetOldStuckWrites(db: Queryable): Promise<void> {
+  await execute(db, "delete from stuck_writes where tried_at < now() - interval '2 days'");
+}
+
+export async function listStuckWrites(db: Queryable): Promise<StuckWrite[]> {
+  return await all<StuckWrite & Record<string, unknown>>(
+    db,
+    "select * from stuck_writes order by since, workflow_id limit 1000",
+  );
+}

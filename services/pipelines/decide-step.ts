@@ -1,0 +1,75 @@
+import type { Viewer } from "../../core/accounts/principal";
+import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
+import { requireStep } from "../../core/pipelines/graph";
+import type { Queryable } from "../../platform/postgres/pool";
+import { transaction } from "../../platform/postgres/transaction";
+import { type AuditEntry, recordAudit } from "../accounts/audit";
+import type { Context } from "../context";
+import { listSteps } from "./pipeline-steps";
+import { askWorkflow, lockPipeline } from "./pipelines";
+import { type Decision, decideStep as decide } from "./step-changes";
+
+/**
+ * Writes somebody's word on a step that waits for it. The same word again is no fault.
+ *
+ * @param step may be left out where one step waits.
+ * @param principal left out: it was said in Temporal's UI.
+ */
+export async function decideStep(
+  ctx: Context,
+  pipelineId: string,
+  viewer: Viewer,
+  step: string | undefined,
+  decision: Decision,
+  principal?: AuditEntry["principal"],
+): Promise<string> {
+  const decided = await transaction(ctx.pool, async (db) => {
+    const pipeline = await lockPipeline(db, pipelineId, viewer);
+    if (!pipeline) throw new NotFound("pipeline", pipelineId);
+    const name = await nameStep(db, pipelineId, step, decision);
+    if (await decide(db, pipelineId, name, decision)) {
+      await askWorkflow(db, pipelineId, ctx.config.outbox.firstLeaseS);
+      if (principal) {
+        await recordAudit(db, {
+          userId: pipeline.user_id,
+          action: decision.approved ? "step_approved" : "step_rejected",
+          subject: `${pipelineId}/${name}`,
+          principal,
+          after: { note: decision.note },
+        });
+      }
+    }
+    return name;
+  });
+  ctx.signals.emit("pipeline", pipelineId);
+  return decided;
+}
+
+async function nameStep(
+  db: Queryable,
+  pipelineId: string,
+  given: string | undefined,
+  { approved }: Decision,
+): Promise<string> {
+  const steps = await listSteps(db, [pipelineId]);
+  const waiting = steps.filter(({ status }) => status === "waiting_approval");
+  if (given === undefined) {
+    const [only, ...more] = waiting;
+    if (!only) throw new Conflict("no_step_waiting", "no step waits for an approval", "step");
+    if (more.length === 0) return only.name;
+    const names = waiting.map(({ name }) => name).join(", ");
+    throw new InvalidRequest(`several steps wait: ${names}; say which`, "step");
+  }
+  requireStep(
+    given,
+    steps.map(({ name }) => name),
+    "step",
+  );
+  const step = steps.find(({ name }) => name === given);
+  if (step?.status === "waiting_approval" || step?.approved === approved) return given;
+  const message =
+    step?.approved === null
+      ? `step "${given}" is ${step.status}; it does not wait for an approval`
+      : `step "${given}" was ${step?.approved ? "approved" : "rejected"} by ${step?.decided_by}`;
+  throw new Conflict("step_not_waiting", message, "step");
+}

@@ -1,0 +1,161 @@
+import type { Submission } from "../../core/jobs/payloads";
+import type { JobStatus } from "../../core/jobs/states";
+import type { Verdict } from "../../core/pipelines/gate";
+import type { PipelineStep, StepStatus } from "../../core/pipelines/step";
+import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { ARTIFACTS } from "../artifacts/artifacts";
+import type { JobWarning } from "../jobs/jobs";
+
+/** A step and how it stands, without what may be large: a pipeline has many. */
+export interface StepView extends Omit<PipelineStep, "payload" | "options"> {
+  pipeline_id: string;
+  position: number;
+  status: StepStatus;
+  run: number;
+  job_id: string | null;
+  reused: boolean;
+  chosen: { step: string; by: string; value: number } | null;
+  verdict: (Verdict & { condition: string }) | null;
+  approved: boolean | null;
+  decided_by: string | null;
+  decided_at: Date | null;
+  decision_note: string | null;
+  error: string | null;
+  error_code: string | null;
+  began_at: Date | null;
+  ended_at: Date | null;
+  // Of its job, as far as that is.
+  job_status: JobStatus | null;
+  job_progress: number | null;
+  job_attempts: number | null;
+  job_worker_id: string | null;
+  /** For how long a worker has been at it, in seconds. */
+  job_elapsed_s: number | null;
+  job_error: string | null;
+  cost_usd: number | null;
+}
+
+/** Steps that it chooses from: of them some may have failed. */
+export const choosesFrom = ({ choose }: Pick<StepView, "choose">): string[] => choose?.from ?? [];
+
+/** All of one step. */
+export interface StepRow extends StepView, Pick<PipelineStep, "payload" | "options"> {
+  submission: Submission | null;
+  warnings: JobWarning[];
+  reuse_key: string | null;
+  /** It is to be done again, whatever there is from before. */
+  is_fresh: boolean;
+  expected_cost_usd: number | null;
+}
+
+const STEP = `s.pipeline_id, s.name, s.position, s.job_type, s.needs, s.choose, s.optional, s.gate,
+  s.needs_approval, s.status, s.run, s.job_id, s.reused, s.chosen, s.verdict, s.approved, s.decided_by,
+  s.decided_at, s.decision_note, s.error, s.error_code, s.began_at, s.ended_at`;
+
+const ITS_JOB = `j.status as job_status, j.progress as job_progress, j.attempts as job_attempts,
+  j.worker_id as job_worker_id, j.error as job_error,
+  greatest(0, extract(epoch from coalesce(j.completed_at, now()) - j.started_at))::float8 as job_elapsed_s,
+  case when s.reused then 0 else b.total_cost_usd end as cost_usd
+  from pipeline_steps s left join jobs j using (job_id)
+  left join billing_records b on b.job_id = s.job_id`;
+
+/** The steps of pipelines, in their order. */
+export async function listSteps(db: Queryable, pipelineIds: string[]): Promise<StepView[]> {
+  return await all<StepView>(
+    db,
+    `select ${STEP}, ${ITS_JOB}
+     where s.pipeline_id = any($1) order by s.pipeline_id, s.position`,
+    [pipelineIds],
+  );
+}
+
+export async function findStep(
+  db: Queryable,
+  pipelineId: string,
+  name: string,
+): Promise<StepRow | undefined> {
+  return await maybeOne<StepRow>(
+    db,
+    `select s.*, ${ITS_JOB} where s.pipeline_id = $1 and s.name = $2`,
+    [pipelineId, name],
+  );
+}
+
+/** What was submitted of each step, in their order. */
+export async function listSubmitted(
+  db: Queryable,
+  pipelineId: string,
+): Promise<Pick<PipelineStep, "payload" | "options">[]> {
+  return await all(
+    db,
+    "select payload, options from pipeline_steps where pipeline_id = $1 order by position",
+    [pipelineId],
+  );
+}
+
+/** What a step's job has made, as other steps and gates speak of it. */
+export interface StepWork {
+  name: string;
+  status: StepStatus;
+  payload: Record<string, unknown> | null;
+  result: Record<string, unknown> | null;
+  artifacts_uri: string | null;
+  /** Usage and the worker's own numbers of the attempt that won. */
+  metrics: Record<string, unknown>;
+}
+
+/** Of these steps only: a result may be large, and a pipeline has many. */
+export async function listWork(
+  db: Queryable,
+  pipelineId: string,
+  names: string[],
+): Promise<StepWork[]> {
+  return await all<StepWork>(
+    db,
+    `select s.name, s.status, j.payload, j.result, j.artifacts_uri,
+            coalesce(won.metrics, '{}') || coalesce(won.usage, '{}') as metrics
+     from pipeline_steps s left join jobs j using (job_id)
+     left join attempts won on won.job_id = j.job_id and won.outcome = 'completed'
+     where s.pipeline_id = $1 and s.name = any($2)`,
+    [pipelineId, names],
+  );
+}
+
+/** The step that a job is to be made for. */
+export async function findStepOfJob(db: Queryable, jobId: string): Promise<StepRow | undefined> {
+  return await maybeOne<StepRow>(
+    db,
+    `select s.*, ${ITS_JOB} where s.job_id = $1 and not s.reused`,
+    [jobId],
+  );
+}
+
+/** How much is stored of the submissions of a pipeline's steps, in bytes. */
+export async function sizeOfSubmissions(db: Queryable, pipelineId: string): Promise<number> {
+  const row = await maybeOne<{ bytes: number }>(
+    db,
+    `select coalesce(sum(pg_column_size(submission)), 0) as bytes
+     from pipeline_steps where pipeline_id = $1`,
+    [pipelineId],
+  );
+  return row?.bytes ?? 0;
+}
+
+/** Of the steps that one depends on, however far, those that took an earlier job's artifact. */
+export async function listReusedBefore(
+  db: Queryable,
+  pipelineId: string,
+  name: string,
+): Promise<{ step: string; job_id: string; artifact_id: string }[]> {
+  return await all(
+    db,
+    `with recursive needed (name) as (
+       select unnest(needs) from pipeline_steps where pipeline_id = $1 and name = $2
+       union
+       select unnest(s.needs) from needed join pipeline_steps s using (name) where s.pipeline_id = $1)
+     select s.name as step, s.job_id, a.artifact_id
+     from needed join pipeline_steps s using (name) join ${ARTIFACTS} a using (job_id)
+     where s.pipeline_id = $1 and s.reused order by s.position`,
+    [pipelineId, name],
+  );
+}

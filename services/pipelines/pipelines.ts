@@ -1,0 +1,308 @@
+import type { Viewer } from "../../core/accounts/principal";
+import type { RateCard } from "../../core/billing/rate-card";
+import type { PipelineDefinition } from "../../core/pipelines/definition";
+import type { PipelineStatus } from "../../core/pipelines/step";
+import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
+import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
+import { anyContains, contains, either, startsWith } from "../../platform/postgres/text-search";
+
+export interface PipelineRow {
+  pipeline_id: string;
+  user_id: string;
+  created_by: string;
+  template: string | null;
+  name: string | null;
+  tags: string[];
+  budget_usd: number | null;
+  /** From where on it warns; null: from 80 % of its budget on. */
+  warning_usd: number | null;
+  reuse: boolean;
+  rate_card: RateCard;
+  request_id: string;
+  status: PipelineStatus;
+  run: number;
+  error: string | null;
+  error_code: string | null;
+  created_at: Date;
+  completed_at: Date | null;
+  cancel_requested_at: Date | null;
+}
+
+export interface NewPipeline extends PipelineDefinition {
+  pipelineId: string;
+  userId: string;
+  createdBy: string;
+  rateCard: RateCard;
+  requestId: string;
+  /** For how long the inserting process alone may start the workflow, in seconds. */
+  leaseS: number;
+}
+
+const SHOWN_BYTES_PER_STEP = 1_000;
+
+/** Writes the pipeline with its steps; from here on its workflow is owed. */
+export async function insertPipeline(db: Queryable, given: NewPipeline): Promise<PipelineRow> {
+  const steps = given.steps.map((step, position) => ({ ...step, position }));
+  const row = await maybeOne<PipelineRow>(
+    db,
+    `with pipeline as (
+       insert into pipelines (pipeline_id, user_id, created_by, template, name, tags, budget_usd,
+                              reuse, rate_card, request_id, shown_bytes, due_at)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13, now() + make_interval(secs => $11))
+       returning *),
+     steps as (
+       insert into pipeline_steps (pipeline_id, name, position, job_type, payload, options, needs,
+                                   choose, optional, gate, needs_approval)
+       select p.pipeline_id, s.name, s.position, s.job_type, s.payload, s.options, s.needs,
+              nullif(s.choose, 'null'), s.optional, s.gate, s.needs_approval
+       from pipeline p, jsonb_to_recordset($12::jsonb) as s (
+         name text, position int, job_type text, payload jsonb, options jsonb, needs text[],
+         choose jsonb, optional boolean, gate text, needs_approval boolean))
+     select * from pipeline`,
+    [
+      given.pipelineId,
+      given.userId,
+      given.createdBy,
+      given.template,
+      given.name,
+      given.tags,
+      given.budget_usd,
+      given.reuse,
+      given.rateCard,
+      given.requestId,
+      given.leaseS,
+      JSON.stringify(steps),
+      SHOWN_BYTES_PER_STEP * steps.length,
+    ],
+  );
+  if (!row) throw new Error("insert returned no pipeline");
+  return row;
+}
+
+export async function findPipeline(
+  db: Queryable,
+  pipelineId: string,
+  viewer: Viewer,
+): Promise<PipelineRow | undefined> {
+  return await maybeOne<PipelineRow>(
+    db,
+    "select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)",
+    [pipelineId, viewer],
+  );
+}
+
+/** Takes the pipeline's lock, before any of its steps or jobs. */
+export async function lockPipeline(
+  db: Queryable,
+  pipelineId: string,
+  viewer: Viewer,
+): Promise<PipelineRow | undefined> {
+  return await maybeOne<PipelineRow>(
+    db,
+    `select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)
+     for no key update`,
+    [pipelineId, viewer],
+  );
+}
+
+export interface PipelineFilter {
+  statuses?: PipelineStatus[] | undefined;
+  tags?: string[] | undefined;
+  /** The beginning of its id, or what is in its name or a tag. */
+  text?: string | undefined;
+}
+
+/** One page of pipelines, newest first. */
+export async function listPipelines(
+  db: Queryable,
+  viewer: Viewer,
+  filter: PipelineFilter,
+  page: Page,
+): Promise<WithPosition<PipelineRow>[]> {
+  const where = new Where()
+    .seenBy(viewer)
+    .also(filter.statuses, (statuses) => `status = any(${statuses})`)
+    .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
+    .also(filter.text, (text) =>
+      either(startsWith("pipeline_id", text), contains("name", text), anyContains("tags", text)),
+    );
+  const order: [string, string] = ["created_at", "pipeline_id"];
+  const sizedBy = "shown_bytes";
+  const list = { select: "*", from: "pipelines", order, where, page, sizedBy };
+  return await listPage<PipelineRow>(db, list);
+}
+
+/** Something of it changed that its workflow should hear of. */
+export async function askWorkflow(
+  db: Queryable,
+  pipelineId: string,
+  leaseS: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update pipelines set asked = asked + 1, tries = 0, due_at = now() + make_interval(secs => $2)
+     where pipeline_id = $1`,
+    [pipelineId, leaseS],
+  );
+}
+
+/** A pipeline's workflow that is to be told something, or started again. */
+export interface OwedPipeline {
+  pipeline_id: string;
+  user_id: string;
+  request_id: string;
+  asked: number;
+  tries: number;
+}
+
+const OWED = "pipeline_id, user_id, request_id, asked, tries";
+
+export async function findOwed(
+  db: Queryable,
+  pipelineId: string,
+): Promise<OwedPipeline | undefined> {
+  return await maybeOne<OwedPipeline>(
+    db,
+    `select ${OWED} from pipelines where pipeline_id = $1 and told < asked`,
+    [pipelineId],
+  );
+}
+
+const IS_OWED = "told < asked and due_at <= now()";
+
+/** Whether the one below would find anything. */
+export async function isAnyOwed(db: Queryable): Promise<boolean> {
+  const row = await maybeOne(db, `select where exists (select from pipelines where ${IS_OWED})`);
+  return row !== undefined;
+}
+
+/** Takes due ones for `leaseS` seconds: no lock is held while Temporal is called. */
+export async function claimOwed(
+  db: Queryable,
+  leaseS: number,
+  limit: number,
+): Promise<OwedPipeline[]> {
+  return await all<OwedPipeline>(
+    db,
+    `with due as (
+       select pipeline_id from pipelines where ${IS_OWED}
+       order by due_at limit $2 for no key update skip locked)
+     update pipelines p set due_at = now() + make_interval(secs => $1)
+     from due where p.pipeline_id = due.pipeline_id returning p.${OWED.replaceAll(", ", ", p.")}`,
+    [leaseS, limit],
+  );
+}
+
+/** It has heard of everything up to this question. */
+export async function noteTold(db: Queryable, pipelineId: string, asked: number): Promise<void> {
+  await execute(
+    db,
+    `update pipelines set told = greatest(told, $2), tries = 0, seen_at = now()
+     where pipeline_id = $1`,
+    [pipelineId, asked],
+  );
+}
+
+export async function postponeTelling(
+  db: Queryable,
+  pipelineId: string,
+  forS: number,
+): Promise<void> {
+  await execute(
+    db,
+    `update pipelines set due_at = now() + make_interval(secs => $2), tries = tries + 1
+     where pipeline_id = $1`,
+    [pipelineId, forS],
+  );
+}
+
+export async function requestPipelineCancel(db: Queryable, pipelineId: string): Promise<void> {
+  await execute(
+    db,
+    `update pipelines set cancel_requested_at = coalesce(cancel_requested_at, now())
+     where pipeline_id = $1`,
+    [pipelineId],
+  );
+}
+
+/** Jobs of a pipeline that have not ended. */
+export async function listUnfinishedJobs(db: Queryable, pipelineId: string): Promise<string[]> {
+  const rows = await all<{ job_id: string }>(
+    db,
+    `select job_id from jobs
+     where pipeline_id = $1 and status not in ('completed', 'failed') order by job_id`,
+    [pipelineId],
+  );
+  return rows.map((row) => row.job_id);
+}
+
+/** The last write of a run. */
+export async function closeRun(
+  db: Queryable,
+  pipelineId: string,
+  end: { status: PipelineStatus; error: string | null; errorCode: string | null },
+): Promise<void> {
+  await execute(
+    db,
+    `with closed as (
+       update pipelines set status = $2, error = $3, error_code = $4, completed_at = now()
+       where pipeline_id = $1 and status in ('running', 'waiting_approval') returning pipeline_id)
+     update pipeline_steps s set status = $5, ended_at = now() from closed
+     where s.pipeline_id = closed.pipeline_id
+       and s.status in ('pending', 'waiting_approval', 'running')`,
+    [
+      pipelineId,
+      end.status,
+      end.error,
+      end.errorCode,
+      end.status === "cancelled" ? "cancelled" : "skipped",
+    ],
+  );
+}
+
+/** What a pipeline may cost from now on. */
+export async function setPipelineBudget(
+  db: Queryable,
+  pipelineId: string,
+  budgetUsd: number | null,
+  warningUsd: number | null,
+): Promise<void> {
+  await execute(
+    db,
+    "update pipelines set budget_usd = $2, warning_usd = $3 where pipeline_id = $1",
+    [pipelineId, budgetUsd, warningUsd],
+  );
+}
+
+/** Another run: the pipeline is under way again, with the budget that is given. */
+export async function openRun(
+  db: Queryable,
+  pipelineId: string,
+  budgetUsd: number | null,
+): Promise<void> {
+  await execute(
+    db,
+    `update pipelines set status = 'running', run = run + 1, error = null, error_code = null,
+            completed_at = null, cancel_requested_at = null, budget_usd = $2
+     where pipeline_id = $1`,
+    [pipelineId, budgetUsd],
+  );
+}
+
+/**
+ * What all jobs of pipelines have cost so far, in all their runs; none has no entry. What a deployment
+ * costs while it lives is its own.
+ */
+export async function costsOfPipelines(
+  db: Queryable,
+  pipelineIds: string[],
+): Promise<Map<string, number>> {
+  const rows = await all<{ pipeline_id: string; cost: number }>(
+    db,
+    `select j.pipeline_id, sum(b.total_cost_usd) as cost
+     from jobs j join billing_records b using (job_id)
+     where j.pipeline_id = any($1) and j.job_type <> 'deploy' group by j.pipeline_id`,
+    [pipelineIds],
+  );
+  return new Map(rows.map((row) => [row.pipeline_id, row.cost]));
+}

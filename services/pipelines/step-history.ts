@@ -1,0 +1,76 @@
+import type { Usage } from "../../core/billing/usage";
+import type { JobType } from "../../core/jobs/job-types";
+import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
+
+/** What a tenant's jobs of a type took and cost lately: medians. */
+export interface TypeHistory {
+  job_type: JobType;
+  duration_s: number;
+  cost_usd: number;
+  jobs: number;
+}
+
+const LATELY = 50;
+
+export async function readHistory(
+  db: Queryable,
+  userId: string,
+  types: JobType[],
+): Promise<TypeHistory[]> {
+  return await all<TypeHistory>(
+    db,
+    `select t.job_type, count(*) as jobs,
+            percentile_cont(0.5) within group (
+              order by extract(epoch from j.completed_at - j.started_at)) as duration_s,
+            percentile_cont(0.5) within group (
+              order by case when t.job_type = 'deploy' then 0 else b.total_cost_usd::float8 end)
+              as cost_usd
+     from unnest($2::text[]) as t (job_type)
+     cross join lateral (
+       select job_id, started_at, completed_at from jobs
+       where user_id = $1 and job_type = t.job_type and status = 'completed'
+       order by completed_at desc limit ${LATELY}) j
+     join billing_records b using (job_id)
+     group by t.job_type`,
+    [userId, [...new Set(types)]],
+  );
+}
+
+/** What a tenant's jobs of a type used lately, and what their payloads were. */
+export interface UsageSample {
+  usage: Usage;
+  gpu_tokens: string[];
+  payload: Record<string, unknown>;
+}
+
+export async function readUsageHistory(
+  db: Queryable,
+  userId: string,
+  type: JobType,
+): Promise<UsageSample[]> {
+  return await all<UsageSample & Record<string, unknown>>(
+    db,
+    `select b.metrics as usage, b.gpu_tokens, j.payload
+     from jobs j join billing_records b using (job_id)
+     where j.user_id = $1 and j.job_type = $2 and j.status = 'completed'
+     order by j.completed_at desc limit ${LATELY}`,
+    [userId, type],
+  );
+}
+
+/** A job whose artifact may stand for one that would be made anew: it is still there. */
+export async function findReusableJob(
+  db: Queryable,
+  userId: string,
+  reuseKey: string,
+): Promise<string | undefined> {
+  const row = await maybeOne<{ job_id: string }>(
+    db,
+    `select job_id from jobs j join artifacts a using (job_id)
+     where j.user_id = $1 and j.reuse_key = $2 and j.status = 'completed'
+       and a.registered_at is not null and a.deleted_at is null
+     order by j.completed_at desc limit 1`,
+    [userId, reuseKey],
+  );
+  return row?.job_id;
+}
