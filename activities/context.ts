@@ -43,12 +43,12 @@ const HEARTBEAT_MS = 10_000;
 export async function whileAlive<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const activity = ActivityContext.current();
   // A local activity has nobody to tell.
-  const beat = setInterval(() => {
+  const heartbeat = setInterval(() => {
     if (!activity.info.isLocal) activity.heartbeat();
   }, HEARTBEAT_MS);
   try {
     return await work(activity.cancellationSignal);
   } finally {
-    clearInterval(beat);
+    clearInterval(heartbeat);
   }
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "@temporalio/client";
 import type { Worker } from "@temporalio/worker";
 import { bootstrapTaskQueue } from "../core/fleet/bootstrap";
-import type { Part } from "../platform/service";
+import type { Component } from "../platform/service";
 import { registerSearchAttributes } from "../platform/temporal/client";
 import type { Context } from "../services/context";
 import { createActivities } from "./index";
@@ -36,7 +36,7 @@ async function installRuntime({ logger, metrics }: Context): Promise<void> {
 }
 
 /** The Temporal worker as a part of a server: starts with Temporal away, and outlives its absence. */
-export class TemporalWorkerPart implements Part {
+export class TemporalWorkerPart implements Component {
   readonly name = "temporal-worker";
   private workers: Worker[] = [];
   private running: Promise<void> = Promise.resolve();

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Heard } from "../services/fleet/heartbeats";
+import type { HeartbeatState } from "../services/fleet/heartbeats";
 
 /** What the control plane asks of a worker, in answers to its heartbeats and polls (contract.md, Workers). */
 export const commandSchema = z
@@ -35,7 +35,7 @@ interface Running {
 /**
  * Commands for a worker that was just heard; `toStop` are deployments that it serves and should not.
  */
-export function commandsFor(heard: Heard, running: Running, toStop: string[]): Command[] {
+export function commandsFor(heard: HeartbeatState, running: Running, toStop: string[]): Command[] {
   const commands: Command[] = toStop.map((id) => ({ type: "stop_deployment", deployment_id: id }));
   if (heard.draining) commands.push({ type: "drain" });
   if (heard.held_cancelled && heard.held_job_id !== null) {
@@ -49,5 +49,5 @@ export function commandsFor(heard: Heard, running: Running, toStop: string[]): C
 }
 
 /** Whether the worker holds the attempt that it says it runs. */
-export const holds = (heard: Heard, { job_id, attempt }: Running): boolean =>
+export const holds = (heard: HeartbeatState, { job_id, attempt }: Running): boolean =>
   heard.held_job_id === job_id && (attempt == null || heard.held_attempt === attempt);

@@ -6,8 +6,8 @@ import { WORKER_STATUSES } from "../core/jobs/states";
 import { type Route, route } from "../platform/http/route";
 import type { Context } from "../services/context";
 import { commandSchema, commandsFor } from "./commands";
-import type { Pulse } from "./pulse";
-import { compareSightings } from "./sightings";
+import { compareDeploymentHealth } from "./deployment-health";
+import type { HeartbeatWriter } from "./heartbeat-writer";
 
 const amount = z.number().min(0).nullish();
 
@@ -36,7 +36,7 @@ const heartbeat = z.object({
     .describe("of those, what does not answer right now"),
 });
 
-export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
+export function heartbeatRoute(ctx: Context, pulse: HeartbeatWriter): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/heartbeat", "/worker/heartbeat"],
@@ -85,7 +85,7 @@ export function heartbeatRoute(ctx: Context, pulse: Pulse): Route {
         metrics: reportedMetrics(given.metrics),
       });
       if (!heard) throw notRegistered(given.worker_id);
-      const toStop = await compareSightings(ctx, heard, given);
+      const toStop = await compareDeploymentHealth(ctx, heard, given);
       return {
         worker_id: given.worker_id,
         status: heard.status,

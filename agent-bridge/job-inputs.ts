@@ -145,7 +145,7 @@ export function jobInputRoute(ctx: Context): Route {
       if (!file || (await file.store.sizeOf(file.key)) !== file.sizeBytes) {
         throw new NotFound("file", path, "path");
       }
-      ctx.parking.park(call.request, call.principal, reply);
+      ctx.waitingRequests.park(call.request, call.principal, reply);
       reply.type("application/octet-stream");
       return sendObject(file.store, file, headers.Range, reply);
     },

@@ -48,7 +48,7 @@ export async function requireLease(
   const { userId } = principal;
   const boundKeyId = bindingOf(principal);
   const token = headers[LEASE_TOKEN] ?? null;
-  const found = await ctx.databaseTurns.worker.take(userId, () =>
+  const found = await ctx.connectionQueues.worker.take(userId, () =>
     findLease(ctx.pool, { jobId, workerId, attempt, userId, boundKeyId, token }),
   );
   if (found.worker_id === null) throw notRegistered(workerId);

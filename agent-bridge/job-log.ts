@@ -54,7 +54,7 @@ export function jobLogRoute(ctx: Context): Route {
         const message = `a log may have ${ctx.config.jobs.maxLogBytes} bytes`;
         throw new ForgeError(413, "log_too_large", message, "Content-Range");
       }
-      ctx.parking.park(request, call.principal, reply);
+      ctx.waitingRequests.park(request, call.principal, reply);
       const sent = { length: range.end + 1 - range.start, skipped: length - range.start };
       await ctx.store.append(key, length, sentBytes(request, sent));
       if (lease.logs_uri === null) await noteLog(ctx.pool, lease, storeUri(key));

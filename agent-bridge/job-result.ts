@@ -21,7 +21,7 @@ import type { Context } from "../services/context";
 import { strikeWorker } from "../services/fleet/strikes";
 import { lockWorker, releaseWorker } from "../services/fleet/workers";
 import { type AttemptRow, lockAttemptOf } from "../services/jobs/attempts";
-import { type Conclusion, concludeAttempt } from "../services/jobs/conclude-attempt";
+import { type Conclusion, endAttempt } from "../services/jobs/end-attempt";
 import { type JobRow, lockJob } from "../services/jobs/jobs";
 import { notRegistered } from "./heartbeat";
 import { staleLease } from "./job-lease";
@@ -150,7 +150,7 @@ async function accept(
     throw staleLease(jobId, attempt.attempt, workerId);
   }
   const ending = await endingOf(db, given, job, attempt);
-  const outcome = await concludeAttempt(db, job, attempt, {
+  const outcome = await endAttempt(db, job, attempt, {
     ...ending,
     resultDigest: digest,
     leaseS,

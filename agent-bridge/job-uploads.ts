@@ -55,7 +55,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
       async handle(call) {
         const path = requirePlainPath(call.params["*"] ?? "");
         const lease = await requireLease(ctx, call);
-        ctx.parking.park(call.request, call.principal, call.reply);
+        ctx.waitingRequests.park(call.request, call.principal, call.reply);
         await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, lease.user_id);
         return await receiveFile(ctx, call, {
           jobId: lease.job_id,
@@ -86,7 +86,7 @@ export function jobUploadRoutes(ctx: Context): Route[] {
         const name = requirePlainPath(call.params.name ?? "");
         const lease = await requireLease(ctx, call);
         const { job_id: jobId, attempt } = lease;
-        ctx.parking.park(call.request, call.principal, call.reply);
+        ctx.waitingRequests.park(call.request, call.principal, call.reply);
         const prefix = checkpointPrefix(jobId, attempt);
         const received = await receiveFile(ctx, call, {
           jobId,

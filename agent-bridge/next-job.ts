@@ -7,11 +7,11 @@ import { JOB_TYPES } from "../core/jobs/job-types";
 import { type Route, route } from "../platform/http/route";
 import { plainAddress } from "../platform/net/address-policy";
 import type { Context } from "../services/context";
+import type { LongPolls } from "../services/fleet/long-polls";
 import { findOfferAndFit } from "../services/fleet/matching";
 import type { Scheduler } from "../services/fleet/scheduler";
-import type { Waiters } from "../services/fleet/waiters";
 import { findOffer, offerWorker, type WorkerCall, withdrawOffer } from "../services/fleet/workers";
-import { type Asker, type HandOut, handOut } from "../services/jobs/hand-out";
+import { type Asker, type Dispatch, dispatchJob } from "../services/jobs/dispatch";
 import { type Command, commandSchema } from "./commands";
 import { notRegistered } from "./heartbeat";
 import { inputSchema, presentInputs, presentResume, resumeSchema } from "./job-inputs";
@@ -36,7 +36,7 @@ const noJob = z.object({ job_id: z.null(), commands: z.array(commandSchema).opti
 const anyObject = z.record(z.string(), z.unknown());
 
 /** A job as its worker receives it (contract.md, next_job). */
-const handedSchema = z
+const dispatchedSchema = z
   .object({
     job_id: z.string(),
     job_type: z.enum(JOB_TYPES),
@@ -63,7 +63,7 @@ const handedSchema = z
   })
   .meta({ id: "HandedJob" });
 
-export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiters): Route {
+export function nextJobRoute(ctx: Context, scheduler: Scheduler, longPolls: LongPolls): Route {
   return route({
     method: "POST",
     paths: ["/api/workers/next_job", "/worker/next_job"],
@@ -83,12 +83,15 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
       },
     },
     answers: {
-      200: { description: "a job, or `{job_id: null}`", schema: z.union([handedSchema, noJob]) },
+      200: {
+        description: "a job, or `{job_id: null}`",
+        schema: z.union([dispatchedSchema, noJob]),
+      },
     },
     refusals: { 404: ["worker_not_registered"], 429: ["rate_limited"] },
     async handle({ body, request, reply, principal }) {
-      const { signal } = ctx.parking.park(request, principal, reply);
-      const { job, commands } = await nextJob(ctx, scheduler, waiters, {
+      const { signal } = ctx.waitingRequests.park(request, principal, reply);
+      const { job, commands } = await nextJob(ctx, scheduler, longPolls, {
         workerId: body.worker_id,
         userId: principal.userId,
         keyId: principal.keyId,
@@ -100,7 +103,7 @@ export function nextJobRoute(ctx: Context, scheduler: Scheduler, waiters: Waiter
       });
       if (job) {
         const { userId } = principal;
-        return await ctx.databaseTurns.worker.take(userId, () => present(ctx, job));
+        return await ctx.connectionQueues.worker.take(userId, () => present(ctx, job));
       }
       return { job_id: null, ...(commands.length > 0 ? { commands } : {}) };
     },
@@ -118,7 +121,7 @@ interface Poll extends WorkerCall, Omit<Asker, "pollSeq"> {
 const PACE_MS = 1_000;
 
 interface Polled {
-  job?: HandOut;
+  job?: Dispatch;
   commands: Command[];
 }
 
@@ -127,21 +130,21 @@ const NOTHING: Polled = { commands: [] };
 async function nextJob(
   ctx: Context,
   scheduler: Scheduler,
-  waiters: Waiters,
+  longPolls: LongPolls,
   poll: Poll,
 ): Promise<Polled> {
   const { workerId, waitS, signal } = poll;
   const deadline = ctx.clock.nowMs() + waitS * 1000;
   const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
-    ctx.databaseTurns.worker.take(poll.userId, work);
+    ctx.connectionQueues.worker.take(poll.userId, work);
   const offer = await inTurn(() => offerWorker(ctx.pool, poll));
   if (!offer) throw notRegistered(workerId);
   let hasWaited = false;
-  let nudged = offer.status !== "idle" || offer.draining;
+  let woken = offer.status !== "idle" || offer.draining;
   /** Whether an attempt may be assigned to it: a look costs less than a dispatch of none. */
   let mayHold = offer.holds;
   for (;;) {
-    const waiter = waiters.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
+    const waiter = longPolls.park(workerId, Math.max(0, deadline - ctx.clock.nowMs()), signal);
     try {
       if (signal.aborted) {
         if (signal.reason !== "closing") {
@@ -151,10 +154,10 @@ async function nextJob(
         return NOTHING;
       }
       const pollSeq = hasWaited ? offer.poll_seq : null;
-      const job = mayHold && (await inTurn(() => handOut(ctx.pool, { ...poll, pollSeq })));
+      const job = mayHold && (await inTurn(() => dispatchJob(ctx.pool, { ...poll, pollSeq })));
       if (job && !job.is_cancelled) {
         const { job_type, waited_s: waitedS } = job;
-        if (waitedS !== null) ctx.metrics.handOutSeconds.observe({ job_type }, waitedS);
+        if (waitedS !== null) ctx.metrics.dispatchSeconds.observe({ job_type }, waitedS);
         return { job, commands: [] };
       }
       if (job) {
@@ -162,10 +165,10 @@ async function nextJob(
         return { commands: [{ type: "cancel_job", job_id: job.job_id }] };
       }
       // Read after parking, so that no assignment and no drain falls in between.
-      const look = nudged ? findOffer : findOfferAndFit;
+      const look = woken ? findOffer : findOfferAndFit;
       const now = await inTurn(() => look(ctx.pool, workerId));
-      nudged = true;
-      if (now?.isWanted) await scheduler.nudge();
+      woken = true;
+      if (now?.isWanted) await scheduler.wake();
       if (now?.isWanted || (!mayHold && now?.holds)) {
         mayHold = true;
         continue;
@@ -201,7 +204,7 @@ async function paced(waitMs: number, signal: AbortSignal): Promise<void> {
   await sleep(Math.min(waitMs, PACE_MS), undefined, { signal }).catch(() => undefined);
 }
 
-async function present(ctx: Context, job: HandOut): Promise<z.infer<typeof handedSchema>> {
+async function present(ctx: Context, job: Dispatch): Promise<z.infer<typeof dispatchedSchema>> {
   const prefix = outputPrefix(job);
   const [inputs, resumeFrom] = await Promise.all([
     presentInputs(ctx, job),

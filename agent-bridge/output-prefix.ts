@@ -1,8 +1,8 @@
 import { ARTIFACT_FORMS, artifactPrefix } from "../core/artifacts/artifacts";
 import { sparePrefix } from "../core/jobs/attempt-files";
-import type { HandOut } from "../services/jobs/hand-out";
+import type { Dispatch } from "../services/jobs/dispatch";
 
-type Making = Pick<HandOut, "job_id" | "attempt" | "job_type" | "output_ids" | "deployment_id">;
+type Making = Pick<Dispatch, "job_id" | "attempt" | "job_type" | "output_ids" | "deployment_id">;
 
 /**
  * Where an attempt's artifact lies: its id was minted for it, so no other attempt writes there. A

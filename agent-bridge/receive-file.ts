@@ -122,7 +122,7 @@ export async function receiveFile(
   }
   // One of several like requests at a time: between measuring and moving nobody else moves it away, so that
   // what another has begun anew by then is not taken for the whole.
-  return await ctx.uploadTurns.take(partial, async () => {
+  return await ctx.uploadMutex.runExclusive(partial, async () => {
     const measured = await store.measure(partial);
     const whole = measured?.sizeBytes === range.total ? measured : undefined;
     return await finish(store, { ...upload, partial, checksum, whole, total }, reply);

@@ -13,7 +13,7 @@ import type { Context } from "../services/context";
 import { findOfferAndFit } from "../services/fleet/matching";
 import { strikeWorker } from "../services/fleet/strikes";
 import { lockWorker, upsertWorker } from "../services/fleet/workers";
-import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../services/jobs/lose-attempt";
+import { lockWorkerHolding, markHeldAttemptLost, owedFor } from "../services/jobs/mark-lost";
 import { mayRegister, requireRoomOnKey, taken } from "./key-binding";
 import {
   planAnswer,
@@ -104,7 +104,7 @@ export function registerRoute(ctx: Context): Route {
     async handle(call) {
       const { body: given, principal, request, reply } = call;
       const inTurn = <T>(work: () => Promise<T>): Promise<T> =>
-        ctx.databaseTurns.worker.take(principal.userId, work);
+        ctx.connectionQueues.worker.take(principal.userId, work);
       if ("ssh_host" in given && given.plan) {
         return await inTurn(() => planBootstrap(ctx, call, given));
       }
@@ -135,7 +135,7 @@ async function register(
   { principal, address }: { principal: Principal; address: string },
 ): Promise<string> {
   const { status, lost } = await ctx.clockWatch.transaction(async (db) => {
-    const { lost, keeps } = await loseHeldAttempt(
+    const { lost, keeps } = await markHeldAttemptLost(
       db,
       { workerId, reason: "its worker started again", leaseS: ctx.config.outbox.firstLeaseS },
       async (held) => {

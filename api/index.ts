@@ -1,5 +1,5 @@
 import type { Route } from "../platform/http/route";
-import type { Part } from "../platform/service";
+import type { Component } from "../platform/service";
 import type { Context } from "../services/context";
 import { auditRoute } from "./accounts/audit";
 import { authRoutes } from "./accounts/auth";
@@ -49,7 +49,7 @@ import { pipelineRoutes } from "./pipelines/pipelines";
 export interface Api {
   routes: Route[];
   /** What runs beside the routes. */
-  parts: Part[];
+  parts: Component[];
 }
 
 /** Everything for users. */

@@ -182,7 +182,7 @@ export async function createApp(
     }
   });
   if (site) addSite(app, site);
-  addRoutes(app, routes, ctx.databaseTurns);
+  addRoutes(app, routes, ctx.connectionQueues);
   return app;
 }
 

@@ -6,7 +6,7 @@ import type { Route } from "../platform/http/route";
 import type { Site } from "../platform/http/site";
 import { Loop } from "../platform/loop";
 import { maybeOne } from "../platform/postgres/pool";
-import { type Part, Service } from "../platform/service";
+import { type Component, Service } from "../platform/service";
 import { registerSearchAttributes } from "../platform/temporal/client";
 import { type Context, closeContext } from "../services/context";
 import { createLoops } from "../services/loops";
@@ -32,9 +32,9 @@ export async function createServer(
 ): Promise<Service> {
   const loops = createLoops(ctx);
   const api = createApi(ctx);
-  const parts: Part[] = [
+  const parts: Component[] = [
     { name: "context", start: () => ctx.signals.start(), stop: () => closeContext(ctx) },
-    ctx.parking,
+    ctx.waitingRequests,
   ];
   const attributes = new Loop("search-attributes", ATTRIBUTES_MS, makeAttributesKnown(ctx), ctx);
   parts.push({
@@ -85,7 +85,7 @@ async function httpPart(
   ctx: Context,
   { api, bridge, site }: Served,
   onListening: (url: string) => void,
-): Promise<Part> {
+): Promise<Component> {
   let stopping = false;
   const isReady = async (): Promise<boolean> => {
     if (stopping) return false;
@@ -104,7 +104,7 @@ async function httpPart(
     },
     async stop() {
       stopping = true;
-      ctx.parking.close();
+      ctx.waitingRequests.close();
       // A connection whose last answer ends only now is kept alive by its client, and would hold us up.
       const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS);
       const grace = setTimeout(() => app.server.closeAllConnections(), GRACE_MS);

@@ -1,5 +1,5 @@
 /** The signal that says: something changed in Postgres, look again. It carries nothing. */
-export const NUDGE_SIGNAL = "nudge";
+export const WAKE_SIGNAL = "nudge";
 
 /** Workflow and activity ids, each a pure function of the thing it stands for. */
 export const jobWorkflowId = (jobId: string): string => `job:${jobId}`;

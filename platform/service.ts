@@ -1,7 +1,7 @@
 import type { Logger } from "./logger";
 
 /** A part of a running server. Stop is called once, in the reverse order of start. */
-export interface Part {
+export interface Component {
   name: string;
   start(): Promise<void> | void;
   stop(): Promise<void> | void;
@@ -9,11 +9,11 @@ export interface Part {
 
 /** Parts started in order and stopped in the reverse order. */
 export class Service {
-  private readonly started: Part[] = [];
+  private readonly started: Component[] = [];
   private stopping: Promise<void> | undefined;
 
   constructor(
-    private readonly parts: Part[],
+    private readonly parts: Component[],
     private readonly logger: Logger,
   ) {}
 

@@ -40,7 +40,7 @@ interface SignalEvents {
   assigned: [workerIds: string[]];
   /** These keys open nothing any more. */
   revoked: [keyIds: string[]];
-  /** A commit left something to tell Temporal. Heard in this process only: it holds the lease. */
+  /** A commit left something to tell Temporal. HeartbeatState in this process only: it holds the lease. */
   outbox: [row: OutboxRow];
   /** A pipeline's workflow has something to hear. In this process only, for the same reason. */
   pipeline: [pipelineId: string];

@@ -1,19 +1,22 @@
 import type { Client } from "@temporalio/client";
 import type pg from "pg";
-import { Turns } from "../platform/concurrency/turns";
+import { KeyedMutex } from "../platform/concurrency/keyed-mutex";
 import type { Config } from "../platform/config/config";
 import type { Logger } from "../platform/logger";
 import { Metrics } from "../platform/metrics/metrics";
+import {
+  type ConnectionQueues,
+  createConnectionQueues,
+} from "../platform/postgres/connection-queues";
 import { createPool } from "../platform/postgres/pool";
-import { type DatabaseTurns, databaseTurnsOf } from "../platform/postgres/turns";
 import { Signals } from "../platform/signals";
 import type { ObjectStore } from "../platform/store/object-store";
 import { openStore } from "../platform/store/open-store";
 import { TenantStores } from "../platform/store/tenant-stores";
 import { Tables } from "../platform/tables/tables";
 import { createTemporalClient } from "../platform/temporal/client";
-import { ParkingLot } from "./accounts/parking";
 import { QueueQuota } from "./accounts/queue-quota";
+import { WaitingRequests } from "./accounts/waiting-requests";
 import { ClockWatch } from "./clock/clock-watch";
 
 /** Monotonic time: for measuring waits, never for stored times, which are the database's. */
@@ -44,17 +47,17 @@ export interface Context {
   workerTemporal: { client: Client | undefined };
   metrics: Metrics;
   /** Requests that wait for something to happen. */
-  parking: ParkingLot;
+  waitingRequests: WaitingRequests;
   /** How much each tenant has in the queue. */
   queueQuota: QueueQuota;
   /** Whose requests use the database now. */
-  databaseTurns: DatabaseTurns;
+  connectionQueues: ConnectionQueues;
   /** When this process last received a request with a valid key, by `clock`. */
   traffic: { lastRequestMs: number | undefined };
   /** By upload: its parts are put together by one request at a time. */
-  uploadTurns: Turns;
+  uploadMutex: KeyedMutex;
   /** By tenant: submissions under a budget are judged one after the other. */
-  budgetTurns: Turns;
+  budgetMutex: KeyedMutex;
 }
 
 export function createContext(
@@ -91,12 +94,12 @@ export function createContext(
     tables: new Tables(store, config, logger),
     signals,
     metrics,
-    parking: new ParkingLot(pool, signals, config.limits.caps, { logger, metrics }),
+    waitingRequests: new WaitingRequests(pool, signals, config.limits.caps, { logger, metrics }),
     queueQuota: new QueueQuota(pool, config.limits.caps, () => performance.now()),
-    databaseTurns: databaseTurnsOf(config.database.poolSize, config.database.timeoutMs),
+    connectionQueues: createConnectionQueues(config.database.poolSize, config.database.timeoutMs),
     traffic: { lastRequestMs: undefined },
-    uploadTurns: new Turns(),
-    budgetTurns: new Turns(),
+    uploadMutex: new KeyedMutex(),
+    budgetMutex: new KeyedMutex(),
     ...overrides,
   };
 }

@@ -1,4 +1,4 @@
-import type { Part } from "../platform/service";
+import type { Component } from "../platform/service";
 import { Sweeper } from "./artifacts/sweeper";
 import { BillingExporter } from "./billing/billing-exporter";
 import { MonthCloser } from "./billing/month-closer";
@@ -6,9 +6,9 @@ import type { Context } from "./context";
 import { DeploymentStarter } from "./deployments/deployment-starter";
 import { BootstrapStarter } from "./fleet/bootstrap-starter";
 import { FleetMonitor } from "./fleet/fleet-monitor";
+import { LongPolls } from "./fleet/long-polls";
 import { WorkerSamples } from "./fleet/samples-writer";
 import { Scheduler } from "./fleet/scheduler";
-import { Waiters } from "./fleet/waiters";
 import { JobMetrics } from "./jobs/metrics-writer";
 import { Relay } from "./jobs/relay";
 import { PipelineStarter } from "./pipelines/pipeline-starter";
@@ -19,23 +19,23 @@ import { Reconciler } from "./temporal/reconciler";
 export interface Loops {
   /** These four are also told things by the workers' routes. */
   scheduler: Scheduler;
-  waiters: Waiters;
+  longPolls: LongPolls;
   samples: WorkerSamples;
   metrics: JobMetrics;
   /** What runs in every process. */
-  parts: Part[];
+  parts: Component[];
   /** What runs where workers are served: a process that nobody can reach must not judge who is silent. */
-  watch: Part[];
+  watch: Component[];
 }
 
 export function createLoops(ctx: Context): Loops {
-  const waiters = new Waiters();
-  const scheduler = new Scheduler(ctx, waiters);
+  const longPolls = new LongPolls();
+  const scheduler = new Scheduler(ctx, longPolls);
   const samples = new WorkerSamples(ctx);
   const metrics = new JobMetrics(ctx);
   return {
     scheduler,
-    waiters,
+    longPolls,
     samples,
     metrics,
     parts: [

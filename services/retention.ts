@@ -1,10 +1,10 @@
 import { forEachPage, runEach } from "../platform/concurrency/run-each";
 import { Loop } from "../platform/loop";
 import type { Queryable } from "../platform/postgres/pool";
-import type { Part } from "../platform/service";
+import type { Component } from "../platform/service";
 import { forgetOldKeys } from "./accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "./accounts/tenant-events";
-import { buryExpired, type Expired, listTenantRules } from "./artifacts/artifact-deletion";
+import { type Expired, listTenantRules, markExpiredDeleted } from "./artifacts/artifact-deletion";
 import type { Context } from "./context";
 import { deleteOldRequests } from "./deployments/deployment-requests";
 import { deleteOldSamples } from "./fleet/worker-samples";
@@ -19,7 +19,7 @@ const SWEEPS = 10;
  * Deletes in Postgres what is kept for a time, and no longer than that. Bytes follow with a sweep (sweeper.ts), so a
  * store that is away holds up nothing here. One part that fails keeps no other from running.
  */
-export class Retention implements Part {
+export class Retention implements Component {
   readonly name = "retention";
   private readonly loop: Loop;
 
@@ -59,9 +59,9 @@ export class Retention implements Part {
     const applications = (await listTenantRules(pool)).map((rule) => async () => {
       await forEachPage<Expired>(
         ARTIFACTS,
-        (after) => this.byAge((db) => buryExpired(db, rule, after, ARTIFACTS)),
-        async ({ storage_id: id, is_buried: isBuried }) => {
-          if (isBuried) logger.info({ storage_id: id }, "artifact expired");
+        (after) => this.byAge((db) => markExpiredDeleted(db, rule, after, ARTIFACTS)),
+        async ({ storage_id: id, is_deleted: isDeleted }) => {
+          if (isDeleted) logger.info({ storage_id: id }, "artifact expired");
         },
       );
     });

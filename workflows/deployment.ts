@@ -12,11 +12,11 @@ import type {
   DeploymentWorkflowInput,
   PlacementJob,
 } from "../core/deployments/workflow";
-import { NUDGE_SIGNAL } from "../core/workflow-ids";
+import { WAKE_SIGNAL } from "../core/workflow-ids";
 import { runChildJob } from "./child-job";
 import { regular, reliably } from "./reliably";
 
-const nudge = defineSignal(NUDGE_SIGNAL);
+const wake = defineSignal(WAKE_SIGNAL);
 
 /**
  * One deployment, from its first server to the end of its last.
@@ -40,25 +40,25 @@ async function handOnCancel(input: DeploymentWorkflowInput): Promise<void> {
 }
 
 async function lookAfter(input: DeploymentWorkflowInput): Promise<DeploymentEnd> {
-  let isNudged = false;
+  let isWoken = false;
   let placing: Promise<void> | undefined;
-  setHandler(nudge, () => {
-    isNudged = true;
+  setHandler(wake, () => {
+    isWoken = true;
   });
   for (;;) {
     // What comes during the look may not be in it, so that there is another one then.
-    isNudged = false;
+    isWoken = false;
     const found = await reliably((activities) => activities.lookAfterDeployment(input));
     if (found.isOver) return { status: "stopped" };
     if (found.placing && !placing) {
       placing = place(found.placing).finally(() => {
         placing = undefined;
-        isNudged = true;
+        isWoken = true;
       });
     }
     if (found.againInMs === 0) continue;
-    if (found.againInMs !== undefined) await condition(() => isNudged, found.againInMs);
-    else await condition(() => isNudged);
+    if (found.againInMs !== undefined) await condition(() => isWoken, found.againInMs);
+    else await condition(() => isWoken);
     if (!placing && workflowInfo().continueAsNewSuggested) {
       await continueAsNew<typeof deploymentWorkflow>(input);
     }

@@ -37,9 +37,9 @@ export class PipelineRun {
 
   constructor(
     private readonly input: PipelineWorkflowInput,
-    private readonly nudges: () => number,
+    private readonly wakes: () => number,
   ) {
-    this.heard = nudges();
+    this.heard = wakes();
   }
 
   async toItsEnd(): Promise<PipelineEnd> {
@@ -62,14 +62,14 @@ export class PipelineRun {
   private async listen(): Promise<void> {
     if (!takes("planBringsOrders")) await this.readOrders();
     for (;;) {
-      await condition(() => this.isOver || this.nudges() > this.heard);
+      await condition(() => this.isOver || this.wakes() > this.heard);
       if (this.isOver) return;
       await this.readOrders();
     }
   }
 
   private async readOrders(): Promise<void> {
-    this.heard = this.nudges();
+    this.heard = this.wakes();
     this.orders = await reliably((activities) => activities.readOrders(this.input));
   }
 

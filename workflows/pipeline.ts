@@ -13,12 +13,12 @@ import {
   type PipelineEnd,
   type PipelineWorkflowInput,
 } from "../core/pipelines/workflow";
-import { NUDGE_SIGNAL } from "../core/workflow-ids";
+import { WAKE_SIGNAL } from "../core/workflow-ids";
 import { takes } from "./changes";
 import { PipelineRun } from "./pipeline-run";
 import { reliably } from "./reliably";
 
-const nudge = defineSignal(NUDGE_SIGNAL);
+const wake = defineSignal(WAKE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
 
 /**
@@ -29,31 +29,31 @@ const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveReques
  * cancel pressed in Temporal's UI is handed on as the pipeline's own.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
-  let nudges = 0;
-  const onNudge = (): void => {
-    nudges += 1;
+  let wakes = 0;
+  const onWake = (): void => {
+    wakes += 1;
   };
-  setHandler(nudge, onNudge);
+  setHandler(wake, onWake);
   setHandler(approve, (request) =>
-    reliably((activities) => activities.decideStep({ ...input, request })).finally(onNudge),
+    reliably((activities) => activities.decideStep({ ...input, request })).finally(onWake),
   );
   CancellationScope.current().cancelRequested.catch(async () => {
     await CancellationScope.nonCancellable(() =>
       reliably((activities) => activities.cancelPipeline(input)),
     );
-    onNudge();
+    onWake();
   });
 
   const end = await CancellationScope.nonCancellable(async () => {
     for (let last: PipelineEnd | undefined; ; ) {
-      const heard = nudges;
-      const end = await new PipelineRun(input, () => nudges).toItsEnd();
+      const heard = wakes;
+      const end = await new PipelineRun(input, () => wakes).toItsEnd();
       await condition(allHandlersFinished);
       if (end.status === "superseded") continue;
       // The end that it had, where this was only a look whether there is more.
       last = end.status === "none" && last && takes("lastEndCounts") ? last : end;
       // Resumed between its last write and now, perhaps.
-      if (nudges === heard) return last;
+      if (wakes === heard) return last;
     }
   });
   if (end.status === "failed") {

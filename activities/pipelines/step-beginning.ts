@@ -1,7 +1,7 @@
 import { ForgeError } from "../../core/errors";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
-import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf, requirementsOf } from "../../core/jobs/requirements";
 import { newId } from "../../platform/ids";
 import type { Queryable } from "../../platform/postgres/pool";
 import { findBudget } from "../../services/billing/budgets";
@@ -54,7 +54,7 @@ export async function prepare(
     await ctx.queueQuota.refresh(userId);
     const { resources, payload } = submission;
     const needs = requirementsOf(step.job_type, resources, ctx.config.jobs.policy, payload);
-    admit(ctx, userId, shapeOf(userId, needs));
+    admit(ctx, userId, requirementGroupOf(userId, needs));
   }
   const expectedCostUsd = await expectCost(ctx, pipeline, step.job_type, submission);
   return { ...begun, jobId: newId("job"), reused: false, expectedCostUsd };

@@ -51,8 +51,8 @@ export function auditRoute(ctx: Context): Route {
       },
     },
     async handle({ principal, query: { limit, after, user_id: userId } }) {
-      const viewer = tenantFilter(principal, userId);
-      const rows = await listAudit(ctx.pool, viewer, after ? Number(after) : null, limit + 1);
+      const tenantScope = tenantFilter(principal, userId);
+      const rows = await listAudit(ctx.pool, tenantScope, after ? Number(after) : null, limit + 1);
       const entries = rows.slice(0, limit).map(({ at, ...entry }) => ({
         entry_id: entry.entry_id,
         at: at.toISOString(),

@@ -1,5 +1,10 @@
 import { z } from "zod";
-import { insufficientScope, invalidKey, SCOPES, viewerOf } from "../../core/accounts/principal";
+import {
+  insufficientScope,
+  invalidKey,
+  SCOPES,
+  tenantScopeOf,
+} from "../../core/accounts/principal";
 import { InvalidRequest, NotFound } from "../../core/errors";
 import { HOST_NAME } from "../../core/fleet/host-name";
 import { label } from "../../core/label";
@@ -167,7 +172,7 @@ export function authRoutes(ctx: Context): Route[] {
           // A key that is being made by this one is made before, and ended too, or not at all.
           const owner = await findKeyOwner(db, keyId);
           if (owner !== undefined) await lockTenant(db, owner);
-          const keys = await revokeKey(db, keyId, viewerOf(principal));
+          const keys = await revokeKey(db, keyId, tenantScopeOf(principal));
           const [first] = keys;
           if (!first) throw new NotFound("api_key", keyId, "key_id");
           const ids = keys.map(({ key_id }) => key_id);

@@ -1,7 +1,7 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { Shared } from "../../platform/concurrency/shared";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import {
   findLastEventId,
   readEvents,
@@ -21,7 +21,7 @@ const MAX_WAITING = 5_000;
  * Events of all tenants, read once for all streams of this process: by one query every quarter of a second, by
  * none while there is no stream.
  */
-export class EventFeed implements Part {
+export class EventFeed implements Component {
   readonly name = "event feed";
   private readonly readers = new Set<EventReader>();
   private readonly loop: Loop;
@@ -41,8 +41,8 @@ export class EventFeed implements Part {
   }
 
   /** Every event that this viewer may see and that is committed from now on goes to the reader. */
-  async open(viewer: Viewer, signal: AbortSignal): Promise<EventReader> {
-    const reader = new EventReader(viewer, signal, () => {
+  async open(tenantScope: TenantScope, signal: AbortSignal): Promise<EventReader> {
+    const reader = new EventReader(tenantScope, signal, () => {
       this.readers.delete(reader);
       // Else the next stream would begin with all that happened in between.
       if (this.readers.size === 0) this.gaps = undefined;
@@ -94,7 +94,7 @@ export class EventReader {
   hasMissed = false;
 
   constructor(
-    private readonly viewer: Viewer,
+    private readonly tenantScope: TenantScope,
     private readonly signal: AbortSignal,
     private readonly onClose: () => void,
   ) {
@@ -102,7 +102,7 @@ export class EventReader {
   }
 
   add(event: TenantEventRow): void {
-    if (this.viewer !== null && event.user_id !== this.viewer) return;
+    if (this.tenantScope !== null && event.user_id !== this.tenantScope) return;
     if (this.waiting.length >= MAX_WAITING) this.hasMissed = true;
     else this.waiting.push(event);
     this.wake();

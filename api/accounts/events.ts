@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
-import { viewerOf } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { type Route, route } from "../../platform/http/route";
 import {
   EVENT_STREAM,
@@ -46,10 +46,10 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
     answers: { 200: { description: "the events", content: { [EVENT_STREAM]: eventSchema } } },
     async handle({ headers, request, reply, principal }) {
       const lastId = Number(headers["Last-Event-ID"] || Number.NaN);
-      const { signal } = ctx.parking.park(request, principal, reply, {
+      const { signal } = ctx.waitingRequests.park(request, principal, reply, {
         maxS: ctx.config.http.maxStreamS,
       });
-      const events = follow(ctx, feed, viewerOf(principal), lastId, signal);
+      const events = follow(ctx, feed, tenantScopeOf(principal), lastId, signal);
       return sendEvents(reply, events, signal);
     },
   });
@@ -59,17 +59,17 @@ export function eventsRoute(ctx: Context, feed: EventFeed): Route {
 async function* follow(
   ctx: Context,
   feed: EventFeed,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   lastId: number,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
   // First, so that nothing falls between what is read here and what comes.
-  const reader = await feed.open(viewer, signal);
+  const reader = await feed.open(tenantScope, signal);
   try {
     const { lastId: readyId } = feed;
     const missed = Number.isNaN(lastId)
       ? []
-      : await listEventsSince(ctx.pool, viewer, lastId, MAX_MISSED + 1);
+      : await listEventsSince(ctx.pool, tenantScope, lastId, MAX_MISSED + 1);
     const resumed = !Number.isNaN(lastId) && missed.length <= MAX_MISSED;
     const sent = new Set<number>();
     for (const event of resumed ? missed : []) {

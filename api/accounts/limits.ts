@@ -3,7 +3,7 @@ import type { CapName } from "../../platform/config/limits";
 import { type Route, route } from "../../platform/http/route";
 import {
   countKeys,
-  countQueuedByShape,
+  countQueuedByGroup,
   countWorkers,
   sumStoredBytes,
 } from "../../services/accounts/quotas";
@@ -64,20 +64,20 @@ export function limitsRoute(ctx: Context): Route {
 }
 
 async function usesOf(
-  { pool, parking }: Context,
+  { pool, waitingRequests }: Context,
   userId: string,
 ): Promise<Record<CapName, number>> {
   const [keys, sessions, workers, shapes, bytes] = await Promise.all([
     countKeys(pool, userId),
     countSessions(pool, userId),
     countWorkers(pool, userId),
-    countQueuedByShape(pool, userId),
+    countQueuedByGroup(pool, userId),
     sumStoredBytes(pool, userId),
   ]);
   return {
-    waiting_requests: parking.countOf(userId, "waiting_requests"),
-    waiting_polls: parking.countOf(userId, "waiting_polls"),
-    open_uploads: parking.countOf(userId, "open_uploads"),
+    waiting_requests: waitingRequests.countOf(userId, "waiting_requests"),
+    waiting_polls: waitingRequests.countOf(userId, "waiting_polls"),
+    open_uploads: waitingRequests.countOf(userId, "open_uploads"),
     keys,
     sessions,
     workers,

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
-import { insufficientScope, type Principal, viewerOf } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
+import { insufficientScope, type Principal, tenantScopeOf } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import { isUser } from "../../services/accounts/users";
 import type { Context } from "../../services/context";
@@ -14,10 +14,10 @@ export const tenantQuery = {
 type Seeing = Pick<Principal, "scope" | "userId">;
 
 /** Whose rows a list shows: the caller's; for an admin everybody's, or those of the tenant named. */
-export function tenantFilter(principal: Seeing, userId: string | undefined): Viewer {
-  const viewer = viewerOf(principal);
-  if (userId === undefined || userId === viewer) return viewer;
-  if (viewer === null) return userId;
+export function tenantFilter(principal: Seeing, userId: string | undefined): TenantScope {
+  const tenantScope = tenantScopeOf(principal);
+  if (userId === undefined || userId === tenantScope) return tenantScope;
+  if (tenantScope === null) return userId;
   throw insufficientScope("only an admin's key lists another user's", "user_id");
 }
 

@@ -72,7 +72,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
         if (query.signed === "true" && ctx.store.signDownload && ctx.config.store.signsUrls) {
           return reply.redirect(await ctx.store.signDownload(file.key), 307);
         }
-        ctx.parking.park(call.request, principal, reply);
+        ctx.waitingRequests.park(call.request, principal, reply);
         if (file.sha256 !== undefined) reply.header("x-checksum-sha256", file.sha256);
         reply.type("application/octet-stream");
         return sendObject(ctx.store, file, headers.Range, reply);
@@ -98,7 +98,7 @@ export function artifactFileRoutes(ctx: Context): Route[] {
       async handle(call) {
         const artifact = await requireBytes(ctx, call);
         const { reply } = call;
-        ctx.parking.park(call.request, call.principal, reply);
+        ctx.waitingRequests.park(call.request, call.principal, reply);
         const { artifact_id: id, storage_id: storageId, kind, manifest } = artifact;
         const prefix = prefixOfKind(kind, storageId);
         return reply

@@ -86,7 +86,7 @@ export function artifactPreviewRoute(ctx: Context): Route {
       const format = tableFormat(file.path);
       if (!format) throw new Unreadable("only .parquet, .jsonl and .csv files have a preview");
       const { artifact_id: artifactId, storage_id: storageId, user_id: tenant } = artifact;
-      const { signal } = ctx.parking.park(request, principal, reply);
+      const { signal } = ctx.waitingRequests.park(request, principal, reply);
       const preview = await Promise.race([
         ctx.tables.preview({ ...file, tenant, storageId, format }),
         end(signal),

@@ -9,9 +9,9 @@ import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import {
-  buryArtifact,
   listDependents,
   lockArtifact,
+  markDeleted,
 } from "../../services/artifacts/artifact-deletion";
 import { listArtifacts } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
@@ -54,7 +54,7 @@ export function artifactRoutes(ctx: Context): Route[] {
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const viewer = tenantFilter(principal, query.user_id);
+        const tenantScope = tenantFilter(principal, query.user_id);
         const filter = {
           type: query.type,
           kinds: query.kind,
@@ -66,7 +66,7 @@ export function artifactRoutes(ctx: Context): Route[] {
           createdBefore: query.created_before,
           deleted: query.deleted === "true",
         };
-        const rows = await listArtifacts(ctx.pool, viewer, filter, page);
+        const rows = await listArtifacts(ctx.pool, tenantScope, filter, page);
         return presentPage("artifacts", rows, page, (row) => row.storage_id, presentArtifact);
       },
     }),
@@ -133,6 +133,6 @@ async function bury(db: Queryable, storageId: string, principal: Principal): Pro
       dependents,
     });
   }
-  await buryArtifact(db, storageId, principal.keyName);
+  await markDeleted(db, storageId, principal.keyName);
   await recordAudit(db, { userId, action: "artifact_deleted", subject: id, principal });
 }

@@ -72,7 +72,7 @@ export function datasetRoutes(ctx: Context): Route[] {
         if (!(body instanceof Readable))
           throw new InvalidRequest("send the file as the body", "body");
         // Also while their bytes come in.
-        const { signal } = ctx.parking.park(request, call.principal, call.reply, {
+        const { signal } = ctx.waitingRequests.park(request, call.principal, call.reply, {
           as: "open_uploads",
         });
         await requireRoomForBytes(ctx.pool, ctx.config.limits.caps, call.principal.userId);

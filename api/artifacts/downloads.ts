@@ -104,7 +104,7 @@ export function downloadRoutes(ctx: Context): Route[] {
         });
         const file = await findFile(ctx, artifact, ticket.path);
         const asking = { keyId: ticket.key_id, userId: ticket.key_user_id, scope: ticket.scope };
-        ctx.parking.park(request, asking, reply);
+        ctx.waitingRequests.park(request, asking, reply);
         reply
           .type("application/octet-stream")
           .header("content-disposition", attachmentOf(ticket.path))

@@ -20,8 +20,8 @@ export async function requireArtifact(
   { params, principal, query }: Naming,
 ): Promise<ArtifactRow> {
   const { artifact_id: id = "" } = params;
-  const viewer = tenantFilter(principal, query.user_id);
-  return requireOne("artifact", id, await findArtifacts(ctx.pool, id, viewer));
+  const tenantScope = tenantFilter(principal, query.user_id);
+  return requireOne("artifact", id, await findArtifacts(ctx.pool, id, tenantScope));
 }
 
 /** The same where its bytes are wanted: @throws 410 when it is deleted. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { monthBounds } from "../../core/billing/month";
 import type { RateCard } from "../../core/billing/rate-card";
 import { NotFound } from "../../core/errors";
@@ -68,13 +68,13 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const viewer = tenantFilter(principal, query.user_id);
+        const tenantScope = tenantFilter(principal, query.user_id);
         const filter = {
           jobTypes: query.job_type,
           ...(query.period === undefined ? {} : spanOf(query.period)),
         };
         const byCost = query.sort === "cost";
-        const rows = await listBillingRecords(ctx.pool, viewer, filter, byCost, page);
+        const rows = await listBillingRecords(ctx.pool, tenantScope, filter, byCost, page);
         return presentPage("records", rows, page, (row) => row.job_id, presentRecord);
       },
     }),
@@ -88,7 +88,7 @@ export function billingRecordRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "the record", schema: recordSchema } },
       refusals: { 404: ["billing_record_not_found"] },
       async handle({ params: { job_id: jobId = "" }, principal }) {
-        const record = await findBillingRecord(ctx.pool, jobId, viewerOf(principal));
+        const record = await findBillingRecord(ctx.pool, jobId, tenantScopeOf(principal));
         if (!record) throw new NotFound("billing_record", jobId, "job_id");
         return presentRecord(record);
       },

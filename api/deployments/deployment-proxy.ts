@@ -1,8 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
-import { viewerOf } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { ForgeError, InvalidRequest } from "../../core/errors";
 import {
   answerHeaders,
@@ -94,12 +94,12 @@ interface Asked {
 async function ask(ctx: Context, requests: DeploymentRequests, call: ProxyCall): Promise<Asked> {
   const { request, principal, params } = call;
   const rest = restOf(request.raw.url ?? "");
-  const deployment = await findAsked(ctx, params.deployment_id ?? "", viewerOf(principal));
+  const deployment = await findAsked(ctx, params.deployment_id ?? "", tenantScopeOf(principal));
   const { deployment_id: id, artifact_id: shownId, status } = deployment;
   if (status !== "active") throw deploymentStopped(shownId, status);
   const { maxBodyBytes, timeoutMs } = ctx.config.deployments.proxy;
   if (Number(request.headers["content-length"] ?? 0) > maxBodyBytes) throw tooLarge(maxBodyBytes);
-  const { signal } = ctx.parking.park(request, principal, call.reply);
+  const { signal } = ctx.waitingRequests.park(request, principal, call.reply);
   const given: Omit<Forwarding, "addresses" | "token"> = {
     method: request.method,
     headers: request.headers,
@@ -165,8 +165,12 @@ async function askServers(
 }
 
 /** An admin can't name the tenant, for the query is the model's: of several, the one whose storage id it is. */
-async function findAsked(ctx: Context, id: string, viewer: Viewer): Promise<ShownDeploymentRow> {
-  const found = await findDeployments(ctx.pool, id, viewer);
+async function findAsked(
+  ctx: Context,
+  id: string,
+  tenantScope: TenantScope,
+): Promise<ShownDeploymentRow> {
+  const found = await findDeployments(ctx.pool, id, tenantScope);
   const stored = found.filter(({ storage_id: storageId }) => storageId === id);
   return requireOne("deployment", id, stored.length > 0 ? stored : found);
 }

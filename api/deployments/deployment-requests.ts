@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import { pipeline, type Readable } from "node:stream";
 import { countLatency, emptyCounts } from "../../core/deployments/latency";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../../services/context";
 import { addRequests, type RequestCounts } from "../../services/deployments/deployment-requests";
 import { UsageReader } from "../usage-reader";
@@ -19,7 +19,7 @@ export interface CountedRequest {
  * Counts what deployments are asked: in memory, and every few seconds in the database, in one statement. No request
  * waits for that, and what a crash loses is some seconds.
  */
-export class DeploymentRequests implements Part {
+export class DeploymentRequests implements Component {
   readonly name = "deployment requests";
   private counted = new Map<string, RequestCounts>();
   private readonly loop: Loop;

@@ -48,11 +48,11 @@ export function deploymentStatsRoute(ctx: Context, requests: DeploymentRequests)
     answers: { 200: { description: "the counts", schema: statsSchema } },
     refusals: { 400: ["ambiguous_id"], 404: ["deployment_not_found"] },
     async handle({ params, principal, query }) {
-      const viewer = tenantFilter(principal, query.user_id);
+      const tenantScope = tenantFilter(principal, query.user_id);
       const { deployment_id: id, artifact_id: shownId } = await requireDeployment(
         ctx,
         params,
-        viewer,
+        tenantScope,
       );
       await requests.writeCountsOf(id);
       const span = await readTimeSpan(ctx.pool, query);

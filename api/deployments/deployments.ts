@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { DEPLOYMENT_STATUSES, MAX_REPLICAS } from "../../core/deployments/workflow";
 import { Conflict, InvalidRequest } from "../../core/errors";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
@@ -51,8 +51,8 @@ export function deploymentRoutes(ctx: Context): Route[] {
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const viewer = tenantFilter(principal, query.user_id);
-        const rows = await listDeployments(ctx.pool, viewer, query.status, page);
+        const tenantScope = tenantFilter(principal, query.user_id);
+        const rows = await listDeployments(ctx.pool, tenantScope, query.status, page);
         const ids = rows.map((row) => row.deployment_id);
         const placements = await listPlacements(ctx.pool, ids, true);
         return presentPage(
@@ -99,10 +99,10 @@ export function deploymentRoutes(ctx: Context): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ params, principal, query: { user_id }, reply }) {
-        const viewer = tenantFilter(principal, user_id);
-        const { deployment_id: id } = await requireDeployment(ctx, params, viewer);
-        await stopDeployment(ctx, id, viewer, principal.keyName);
-        const stopped = await detail(ctx, params, viewer);
+        const tenantScope = tenantFilter(principal, user_id);
+        const { deployment_id: id } = await requireDeployment(ctx, params, tenantScope);
+        await stopDeployment(ctx, id, tenantScope, principal.keyName);
+        const stopped = await detail(ctx, params, tenantScope);
         reply.code(stopped.status === "stopped" ? 200 : 202);
         return stopped;
       },
@@ -125,9 +125,9 @@ export function deploymentRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "the deployment", schema: deploymentDetailSchema } },
       refusals: { ...NOT_FOUND, 409: ["deployment_stopped"] },
       async handle({ params, principal, query: { user_id }, body }) {
-        const viewer = tenantFilter(principal, user_id);
-        await scale(ctx, await requireDeployment(ctx, params, viewer), body);
-        return await detail(ctx, params, viewer);
+        const tenantScope = tenantFilter(principal, user_id);
+        await scale(ctx, await requireDeployment(ctx, params, tenantScope), body);
+        return await detail(ctx, params, tenantScope);
       },
     }),
   ];
@@ -136,16 +136,16 @@ export function deploymentRoutes(ctx: Context): Route[] {
 export async function requireDeployment(
   ctx: Context,
   { deployment_id: id = "" }: Record<string, string>,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<ShownDeploymentRow> {
-  return requireOne("deployment", id, await findDeployments(ctx.pool, id, viewer));
+  return requireOne("deployment", id, await findDeployments(ctx.pool, id, tenantScope));
 }
 
 export const deploymentStopped = (id: string, status: string): Conflict =>
   new Conflict("deployment_stopped", `deployment "${id}" is ${status}`);
 
-async function detail(ctx: Context, params: Record<string, string>, viewer: Viewer) {
-  const row = await requireDeployment(ctx, params, viewer);
+async function detail(ctx: Context, params: Record<string, string>, tenantScope: TenantScope) {
+  const row = await requireDeployment(ctx, params, tenantScope);
   return presentDeploymentDetail(row, await listPlacements(ctx.pool, [row.deployment_id]));
 }
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict } from "../../core/errors";
 import { type Route, route } from "../../platform/http/route";
 import { transaction } from "../../platform/postgres/transaction";
@@ -33,8 +33,8 @@ export function bootstrapRoute(ctx: Context): Route {
     answers: { 202: { description: "the worker, `bootstrapping`", schema: workerDetailSchema } },
     refusals: { 404: ["worker_not_found"], 409: ["not_set_up_by_ssh", "worker_in_service"] },
     async handle({ body, params, principal, request }) {
-      const viewer = viewerOf(principal);
-      const registered = await requireWorker(ctx, params, viewer);
+      const tenantScope = tenantScopeOf(principal);
+      const registered = await requireWorker(ctx, params, tenantScope);
       const { worker_id: workerId, user_id: userId, ssh_host: host } = registered;
       if (host === null) {
         throw new Conflict("not_set_up_by_ssh", `worker "${workerId}" registered itself`);
@@ -51,7 +51,7 @@ export function bootstrapRoute(ctx: Context): Route {
         }
         return begun;
       });
-      const worker = await requireWorker(ctx, params, viewer);
+      const worker = await requireWorker(ctx, params, tenantScope);
       // Asked again while it is at it.
       const goesOn = worker.status === "bootstrapping" && body.ssh_host_key === undefined;
       if (run === undefined && !goesOn) {

@@ -44,8 +44,8 @@ export function fleetRoute(ctx: Context): Route {
     query: z.strictObject(tenantQuery),
     answers: { 200: { description: "the fleet", schema: fleetSchema } },
     async handle({ principal, query }) {
-      const viewer = tenantFilter(principal, query.user_id);
-      return summarise(await readFleetGroups(ctx.pool, viewer));
+      const tenantScope = tenantFilter(principal, query.user_id);
+      return summarise(await readFleetGroups(ctx.pool, tenantScope));
     },
   });
 }

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
@@ -39,7 +39,7 @@ export function workerSamplesRoute(ctx: Context): Route {
     answers: { 200: { description: "the samples", schema: samplesSchema } },
     refusals: { 404: ["worker_not_found"] },
     async handle({ params: { worker_id: id = "" }, principal, query }) {
-      const worker = await findShownWorker(ctx.pool, id, viewerOf(principal));
+      const worker = await findShownWorker(ctx.pool, id, tenantScopeOf(principal));
       if (!worker) throw new NotFound("worker", id, "worker_id");
       const span = await readTimeSpan(ctx.pool, query);
       const samples = await readSamples(ctx.pool, id, span);

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Principal, Viewer } from "../../core/accounts/principal";
-import { viewerOf } from "../../core/accounts/principal";
+import type { Principal, TenantScope } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict, NotFound } from "../../core/errors";
 import { WORKER_STATUSES } from "../../core/jobs/states";
 import { listOf, pageOf, pageQuery, presentPage } from "../../platform/http/lists";
@@ -9,7 +9,7 @@ import { transaction } from "../../platform/postgres/transaction";
 import { recordAudit } from "../../services/accounts/audit";
 import { revokeKey } from "../../services/accounts/keys";
 import type { Context } from "../../services/context";
-import { losePlacements } from "../../services/deployments/placements";
+import { endPlacementsOfLostWorker } from "../../services/deployments/placements";
 import { listSteps } from "../../services/fleet/bootstraps";
 import {
   findShownWorker,
@@ -23,7 +23,7 @@ import {
   resetWorker,
   undrainWorker,
 } from "../../services/fleet/workers";
-import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../../services/jobs/lose-attempt";
+import { lockWorkerHolding, markHeldAttemptLost, owedFor } from "../../services/jobs/mark-lost";
 import { tenantFilter, tenantQuery } from "../accounts/tenant-filter";
 import { searchQuery } from "../search-query";
 import {
@@ -56,9 +56,9 @@ export function workerRoutes(ctx: Context): Route[] {
       },
       async handle({ principal, query }) {
         const page = pageOf(query);
-        const viewer = tenantFilter(principal, query.user_id);
+        const tenantScope = tenantFilter(principal, query.user_id);
         const filter = { statuses: query.status, gpu: query.gpu, text: query.q };
-        const rows = await listWorkers(ctx.pool, viewer, filter, page);
+        const rows = await listWorkers(ctx.pool, tenantScope, filter, page);
         return presentPage("workers", rows, page, (row) => row.worker_id, presentWorker);
       },
     }),
@@ -73,7 +73,7 @@ export function workerRoutes(ctx: Context): Route[] {
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
         const { worker_id: id = "" } = params;
-        const worker = await findShownWorker(ctx.pool, id, viewerOf(principal));
+        const worker = await findShownWorker(ctx.pool, id, tenantScopeOf(principal));
         if (!worker) throw new NotFound("worker", id, "worker_id");
         const steps = worker.is_own ? await listSteps(ctx.pool, id) : [];
         return presentWorkerDetail(worker, steps);
@@ -92,14 +92,18 @@ export function workerRoutes(ctx: Context): Route[] {
       answers: { 202: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
-        const viewer = viewerOf(principal);
-        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
+        const tenantScope = tenantScopeOf(principal);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(
+          ctx,
+          params,
+          tenantScope,
+        );
         await transaction(ctx.pool, async (db) => {
           await drainWorker(db, workerId);
           await recordAudit(db, { userId, action: "worker_drained", subject: workerId, principal });
         });
         ctx.signals.wake([workerId]);
-        return presentWorker(await requireWorker(ctx, params, viewer));
+        return presentWorker(await requireWorker(ctx, params, tenantScope));
       },
     }),
     route({
@@ -115,15 +119,19 @@ export function workerRoutes(ctx: Context): Route[] {
       answers: { 200: { description: "the worker", schema: workerSchema } },
       refusals: NOT_FOUND,
       async handle({ params, principal }) {
-        const viewer = viewerOf(principal);
-        const { worker_id: workerId, user_id: userId } = await requireWorker(ctx, params, viewer);
+        const tenantScope = tenantScopeOf(principal);
+        const { worker_id: workerId, user_id: userId } = await requireWorker(
+          ctx,
+          params,
+          tenantScope,
+        );
         await transaction(ctx.pool, async (db) => {
           await undrainWorker(db, workerId);
           const action = "worker_undrained";
           await recordAudit(db, { userId, action, subject: workerId, principal });
         });
         ctx.signals.queueChanged();
-        return presentWorker(await requireWorker(ctx, params, viewer));
+        return presentWorker(await requireWorker(ctx, params, tenantScope));
       },
     }),
     route({
@@ -166,7 +174,7 @@ export function workerRoutes(ctx: Context): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ params, principal, request }) {
-        const worker = await requireWorker(ctx, params, viewerOf(principal), true);
+        const worker = await requireWorker(ctx, params, tenantScopeOf(principal), true);
         const { worker_id: workerId } = worker;
         // Asked again, it is out already.
         if (worker.decommissioned_at === null) {
@@ -182,10 +190,10 @@ export function workerRoutes(ctx: Context): Route[] {
 export async function requireWorker(
   ctx: Context,
   { worker_id: workerId = "" }: Record<string, string>,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   gone = false,
 ): Promise<ShownWorkerRow> {
-  const worker = await findWorker(ctx.pool, workerId, viewer, gone);
+  const worker = await findWorker(ctx.pool, workerId, tenantScope, gone);
   if (!worker) throw new NotFound("worker", workerId, "worker_id");
   return worker;
 }
@@ -194,13 +202,13 @@ async function decommission(ctx: Context, workerId: string, principal: Principal
   const { lost, keyId, deployments } = await ctx.clockWatch.transaction(async (db) => {
     const { firstLeaseS: leaseS } = ctx.config.outbox;
     const losing = { workerId, reason: "it was decommissioned", leaseS };
-    const { lost } = await loseHeldAttempt(db, losing, async () => true);
+    const { lost } = await markHeldAttemptLost(db, losing, async () => true);
     // Read under its lock: a bootstrap may be about to make another key.
     const worker = await lockWorkerHolding(db, workerId, undefined);
     const keyId = worker?.bootstrap_key_id ?? null;
     await decommissionWorker(db, workerId);
     if (keyId !== null) await revokeKey(db, keyId, null);
-    const deployments = await losePlacements(db, workerId);
+    const deployments = await endPlacementsOfLostWorker(db, workerId);
     await recordAudit(db, {
       userId: worker?.user_id ?? null,
       action: "worker_decommissioned",

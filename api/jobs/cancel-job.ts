@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict, NotFound } from "../../core/errors";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
@@ -24,9 +24,9 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
     answers: { 202: { description: "the job, as it stands now", schema: jobSchema } },
     refusals: { 404: ["job_not_found"], 409: ["job_finalising", "job_already_finished"] },
     async handle({ principal, params, request }) {
-      const viewer = viewerOf(principal);
+      const tenantScope = tenantScopeOf(principal);
       const { job_id: jobId = "" } = params;
-      const answer = await cancelJob(ctx, jobId, viewer, principal.keyName);
+      const answer = await cancelJob(ctx, jobId, tenantScope, principal.keyName);
       switch (answer) {
         case "unknown":
           throw new NotFound("job", jobId, "job_id");
@@ -45,7 +45,7 @@ export function cancelRoute(ctx: Context, presenter: JobPresenter): Route {
           break;
       }
       request.log.info({ job_id: jobId, answer }, "cancel accepted");
-      return await presenter.presentOne(await requireJob(ctx, params, viewer));
+      return await presenter.presentOne(await requireJob(ctx, params, tenantScope));
     },
   });
 }

@@ -1,5 +1,5 @@
 import { buffer } from "node:stream/consumers";
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { logKey } from "../../core/jobs/attempt-files";
 import { isFinal, waitsForWorker } from "../../core/jobs/states";
 import { KEEP_ALIVE, KEEP_ALIVE_MS, type ServerSentEvent } from "../../platform/http/sse";
@@ -27,7 +27,7 @@ export function positionAfter(eventId = ""): LogPosition | undefined {
 
 interface FollowedLog {
   jobId: string;
-  viewer: Viewer;
+  tenantScope: TenantScope;
   from: LogPosition;
   /** The one attempt that is followed; undefined: whichever runs. */
   only: number | undefined;
@@ -37,7 +37,7 @@ interface FollowedLog {
 export async function* followLog(
   ctx: Context,
   watch: JobWatch,
-  { jobId, viewer, from, only }: FollowedLog,
+  { jobId, tenantScope, from, only }: FollowedLog,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
   const watcher = watch.watch(jobId, signal);
@@ -48,7 +48,7 @@ export async function* followLog(
     while (!signal.aborted) {
       // First whether it is over, then what was written: nothing comes after the last look. While the
       // watcher tells of no change, the job is as it was.
-      job ??= await glanceAtJob(ctx.pool, jobId, viewer);
+      job ??= await glanceAtJob(ctx.pool, jobId, tenantScope);
       if (!job) return;
       const isOver = isFinal(job.status) || job.attempts > attempt;
       const chunk = await readChunk(ctx, logKey(jobId, attempt), offset, isOver);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import type { PendingReason } from "../../core/jobs/pending-reason";
 import { JOB_STATUSES, waitsForWorker } from "../../core/jobs/states";
@@ -64,11 +64,11 @@ export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
     }),
     answers: { 200: { description: "the counts", schema: countsSchema } },
     async handle({ principal, query }) {
-      const viewer = tenantFilter(principal, query.user_id);
-      return await shared.do(JSON.stringify([viewer, query.ended_after]), async () => {
+      const tenantScope = tenantFilter(principal, query.user_id);
+      return await shared.do(JSON.stringify([tenantScope, query.ended_after]), async () => {
         const now = Date.parse(await readClock(ctx.pool));
         const endedAfter = query.ended_after ?? new Date(now - DAY_MS).toISOString();
-        const rows = await countJobs(ctx.pool, viewer, endedAfter);
+        const rows = await countJobs(ctx.pool, tenantScope, endedAfter);
         return {
           by_status: statusesOf(rows),
           by_job_type: Object.fromEntries(
@@ -77,7 +77,7 @@ export function jobCountsRoute(ctx: Context, presenter: JobPresenter): Route {
               statusesOf(rows.filter((row) => row.job_type === type)),
             ]),
           ) as z.infer<typeof countsSchema>["by_job_type"],
-          by_pending_code: await countReasons(ctx, presenter, viewer, rows),
+          by_pending_code: await countReasons(ctx, presenter, tenantScope, rows),
           by_error_code: sumBy(rows, ({ error_code: code }) => code ?? undefined),
           ended_after: endedAfter,
         };
@@ -110,10 +110,10 @@ const total = (rows: { jobs: number }[]): number => rows.reduce((sum, { jobs }) 
 async function countReasons(
   ctx: Context,
   presenter: JobPresenter,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   rows: JobCount[],
 ): Promise<Record<string, number>> {
-  const fronts = await listQueueFronts(ctx.pool, viewer, MAX_GROUPS);
+  const fronts = await listQueueFronts(ctx.pool, tenantScope, MAX_GROUPS);
   const reasons = await presenter.explain(fronts);
   const sums = sumBy(
     fronts.map(({ jobs }, at) => ({ jobs, code: reasons[at]?.code })),

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
-import { viewerOf } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { isFinal } from "../../core/jobs/states";
 import { type Route, route } from "../../platform/http/route";
 import {
@@ -46,20 +46,24 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
       },
       refusals: { 404: ["job_not_found"] },
       async handle({ params, headers, request, reply, principal }) {
-        const viewer = viewerOf(principal);
-        const { job_id: jobId, status } = await requireJobGlance(ctx, params, viewer);
+        const tenantScope = tenantScopeOf(principal);
+        const { job_id: jobId, status } = await requireJobGlance(ctx, params, tenantScope);
         const afterId = Number(headers["Last-Event-ID"] ?? 0);
         if (
           isFinal(status) &&
-          (await listJobEvents(ctx.pool, jobId, viewer, afterId)).length === 0
+          (await listJobEvents(ctx.pool, jobId, tenantScope, afterId)).length === 0
         ) {
           // To a browser's EventSource: nothing more will come, do not ask again.
           return reply.code(204).send();
         }
-        const { signal } = ctx.parking.park(request, principal, reply, {
+        const { signal } = ctx.waitingRequests.park(request, principal, reply, {
           maxS: ctx.config.http.maxStreamS,
         });
-        return sendEvents(reply, follow(ctx, watch, { jobId, viewer, afterId }, signal), signal);
+        return sendEvents(
+          reply,
+          follow(ctx, watch, { jobId, tenantScope, afterId }, signal),
+          signal,
+        );
       },
     }),
   ];
@@ -67,14 +71,14 @@ export function jobEventRoutes(ctx: Context, watch: JobWatch): Route[] {
 
 interface Followed {
   jobId: string;
-  viewer: Viewer;
+  tenantScope: TenantScope;
   afterId: number;
 }
 
 async function* follow(
   ctx: Context,
   watch: JobWatch,
-  { jobId, viewer, afterId }: Followed,
+  { jobId, tenantScope, afterId }: Followed,
   signal: AbortSignal,
 ): AsyncGenerator<ServerSentEvent | typeof KEEP_ALIVE> {
   const watcher = watch.watch(jobId, signal);
@@ -82,12 +86,12 @@ async function* follow(
   let progress: number | null = null;
   try {
     while (!signal.aborted) {
-      const events = await listJobEvents(ctx.pool, jobId, viewer, lastId);
+      const events = await listJobEvents(ctx.pool, jobId, tenantScope, lastId);
       for (const event of events) {
         lastId = event.event_id;
         yield asEvent(event);
       }
-      const job = await glanceAtJob(ctx.pool, jobId, viewer);
+      const job = await glanceAtJob(ctx.pool, jobId, tenantScope);
       if (!job) return;
       // The last word is its last status.
       if (!isFinal(job.status) && job.progress !== null && job.progress !== progress) {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { MAX_ATTEMPTS } from "../../core/constants";
 import { logKey } from "../../core/jobs/attempt-files";
 import { sendObject } from "../../platform/http/byte-range";
@@ -53,9 +53,9 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
       },
       refusals: { 404: ["job_not_found"], 416: ["range_not_satisfiable"] },
       async handle({ params, headers, request, reply, query, principal }) {
-        const viewer = viewerOf(principal);
+        const tenantScope = tenantScopeOf(principal);
         const seen = positionAfter(headers["Last-Event-ID"]);
-        const job = await requireJobGlance(ctx, params, viewer);
+        const job = await requireJobGlance(ctx, params, tenantScope);
         if (query.follow === "false") {
           const key = logKey(job.job_id, query.attempt ?? Math.max(1, job.attempts));
           const sizeBytes = (await ctx.store.sizeOf(key)) ?? 0;
@@ -66,13 +66,13 @@ export function jobLogRoutes(ctx: Context, watch: JobWatch): Route[] {
           attempt: query.attempt ?? Math.max(1, job.attempts),
           offset: 0,
         };
-        const { signal } = ctx.parking.park(request, principal, reply, {
+        const { signal } = ctx.waitingRequests.park(request, principal, reply, {
           maxS: ctx.config.http.maxStreamS,
         });
         const only = query.attempt;
         return sendEvents(
           reply,
-          followLog(ctx, watch, { jobId: job.job_id, viewer, from, only }, signal),
+          followLog(ctx, watch, { jobId: job.job_id, tenantScope, from, only }, signal),
           signal,
         );
       },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { MAX_ATTEMPTS } from "../../core/constants";
 import { type Route, route } from "../../platform/http/route";
 import type { Context } from "../../services/context";
@@ -51,10 +51,16 @@ export function jobMetricsRoute(ctx: Context): Route {
     answers: { 200: { description: "the series", schema: metricsSchema } },
     refusals: { 404: ["job_not_found"] },
     async handle({ params, principal, query }) {
-      const viewer = viewerOf(principal);
-      const job = await requireJobGlance(ctx, params, viewer);
+      const tenantScope = tenantScopeOf(principal);
+      const job = await requireJobGlance(ctx, params, tenantScope);
       const attempt = query.attempt ?? Math.max(1, job.attempts);
-      const points = await listMetrics(ctx.pool, job.job_id, attempt, viewer, query.max_points);
+      const points = await listMetrics(
+        ctx.pool,
+        job.job_id,
+        attempt,
+        tenantScope,
+        query.max_points,
+      );
       return {
         job_id: job.job_id,
         attempt,

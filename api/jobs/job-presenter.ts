@@ -7,10 +7,10 @@ import {
   type Outlook,
   outlookOf,
   type PendingReason,
-  type QueuedShape,
+  type QueuedGroup,
   type WaitingJob,
 } from "../../core/jobs/pending-reason";
-import { shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf } from "../../core/jobs/requirements";
 import { waitsForWorker } from "../../core/jobs/states";
 import type { Context } from "../../services/context";
 import type { JobRow } from "../../services/jobs/jobs";
@@ -26,7 +26,7 @@ const TURN_MS = 3;
 
 interface View {
   fleet: FleetMember[];
-  queue: QueuedShape[];
+  queue: QueuedGroup[];
   /** By shape, as they are asked for. */
   outlooks: Map<string, Outlook>;
 }
@@ -132,7 +132,7 @@ export class JobPresenter {
 
 function explain(view: View, job: WaitingJob, ranked: RankedTenants): PendingReason {
   const { fleet, queue, outlooks } = view;
-  const shape = shapeOf(job.userId, job);
+  const shape = requirementGroupOf(job.userId, job);
   const outlook = outlooks.get(shape) ?? outlookOf(job, fleet);
   outlooks.set(shape, outlook);
   return explainPending(job, fleet, queue, ranked, outlook);

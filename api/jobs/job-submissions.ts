@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict } from "../../core/errors";
 import { JOB_TYPES, type JobType } from "../../core/jobs/job-types";
 import { type Submission, submissionForms } from "../../core/jobs/payloads";
@@ -125,7 +125,7 @@ function retryRoute(ctx: Context): Route {
     answers: { 201: { description: "the new job, `pending`", schema: jobSchema } },
     refusals: { 402: ["budget_exhausted"], 404: ["job_not_found"], 409: ["job_not_finished"] },
     async handle(call) {
-      const job = await requireJob(ctx, call.params, viewerOf(call.principal));
+      const job = await requireJob(ctx, call.params, tenantScopeOf(call.principal));
       if (!isFinal(job.status)) {
         throw new Conflict("job_not_finished", `the job is ${job.status}; it has not ended yet`);
       }

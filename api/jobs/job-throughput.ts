@@ -42,8 +42,8 @@ export function jobThroughputRoute(ctx: Context): Route {
     answers: { 200: { description: "a bucket for each step", schema: throughputSchema } },
     async handle({ principal, query }) {
       const span = await readTimeSpan(ctx.pool, query);
-      const viewer = tenantFilter(principal, query.user_id);
-      const buckets = await readThroughput(ctx.pool, viewer, query.job_type, span);
+      const tenantScope = tenantFilter(principal, query.user_id);
+      const buckets = await readThroughput(ctx.pool, tenantScope, query.job_type, span);
       return {
         ...showTimeSpan(span),
         buckets: buckets.map((bucket) => ({ ...bucket, at: bucket.at.toISOString() })),

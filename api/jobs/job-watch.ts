@@ -1,5 +1,5 @@
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../../services/context";
 import { glanceAtJobs, type JobGlance } from "../../services/jobs/job-events";
 
@@ -9,7 +9,7 @@ const LOOK_MS = 250;
  * Wakes whoever follows a job when it has moved. One query every quarter of a second looks at all jobs
  * that are followed in this process, none if none is: the statements that move jobs need not tell.
  */
-export class JobWatch implements Part {
+export class JobWatch implements Component {
   readonly name = "job watch";
   private readonly watched = new Map<string, Set<JobWatcher>>();
   private readonly loop: Loop;

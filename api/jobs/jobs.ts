@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Viewer } from "../../core/accounts/principal";
-import { viewerOf } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import { JOB_TYPES } from "../../core/jobs/job-types";
 import { ERROR_CODES, JOB_STATUSES } from "../../core/jobs/states";
@@ -91,7 +91,7 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
-        const job = await requireJob(ctx, params, viewerOf(principal));
+        const job = await requireJob(ctx, params, tenantScopeOf(principal));
         return sendIfChanged(request, reply, await presenter.presentOne(job));
       },
     }),
@@ -110,9 +110,9 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
-        const viewer = viewerOf(principal);
-        const job = await requireJobGlance(ctx, params, viewer);
-        const attempts = await listAttempts(ctx.pool, job.job_id, viewer);
+        const tenantScope = tenantScopeOf(principal);
+        const job = await requireJobGlance(ctx, params, tenantScope);
+        const attempts = await listAttempts(ctx.pool, job.job_id, tenantScope);
         return { attempts: attempts.map(presentAttempt) };
       },
     }),
@@ -131,9 +131,9 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ principal, params }) {
-        const viewer = viewerOf(principal);
-        const job = await requireJobGlance(ctx, params, viewer);
-        const artifacts = await listJobArtifacts(ctx.pool, job.job_id, viewer);
+        const tenantScope = tenantScopeOf(principal);
+        const job = await requireJobGlance(ctx, params, tenantScope);
+        const artifacts = await listJobArtifacts(ctx.pool, job.job_id, tenantScope);
         return { artifacts: artifacts.map(presentArtifact) };
       },
     }),
@@ -141,15 +141,18 @@ export function jobRoutes(ctx: Context, presenter: JobPresenter): Route[] {
 }
 
 /** The job that the path names, if the caller may see it. */
-export const requireJob = (ctx: Context, params: Params, viewer: Viewer): Promise<JobRow> =>
-  required(params, (jobId) => findJob(ctx.pool, jobId, viewer));
+export const requireJob = (
+  ctx: Context,
+  params: Params,
+  tenantScope: TenantScope,
+): Promise<JobRow> => required(params, (jobId) => findJob(ctx.pool, jobId, tenantScope));
 
 /** The same without what the job carries, where only that it is there, and where it stands, matters. */
 export const requireJobGlance = (
   ctx: Context,
   params: Params,
-  viewer: Viewer,
-): Promise<JobGlance> => required(params, (jobId) => glanceAtJob(ctx.pool, jobId, viewer));
+  tenantScope: TenantScope,
+): Promise<JobGlance> => required(params, (jobId) => glanceAtJob(ctx.pool, jobId, tenantScope));
 
 type Params = Record<string, string>;
 

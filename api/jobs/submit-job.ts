@@ -60,7 +60,7 @@ export async function submitJob(ctx: Context, call: AnyCall, asked: Request): Pr
     },
   };
   const once = () => createOnce(ctx, call, create);
-  const { answer, isNew } = await (expected ? ctx.budgetTurns.take(userId, once) : once());
+  const { answer, isNew } = await (expected ? ctx.budgetMutex.runExclusive(userId, once) : once());
   if (!isNew) return answer;
   ctx.metrics.submitted.inc({ job_type: type });
   call.request.log.info({ job_id: job.jobId, job_type: type, user_id: userId }, "job accepted");

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type Principal, viewerOf } from "../../core/accounts/principal";
+import { type Principal, tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { isOver } from "../../core/pipelines/step";
 import { type Route, route } from "../../platform/http/route";
@@ -39,13 +39,13 @@ export function pipelineBudgetRoute(ctx: Context): Route {
     refusals: { 404: ["pipeline_not_found"], 409: ["pipeline_over"] },
     async handle({ params, body, principal }) {
       const id = params.pipeline_id ?? "";
-      const viewer = viewerOf(principal);
+      const tenantScope = tenantScopeOf(principal);
       const { budget_usd: budget, warning_usd: warning = null } = body;
       if (warning !== null && budget !== null && warning > budget) {
         throw new InvalidRequest('"warning_usd" must not be above "budget_usd"', "warning_usd");
       }
       await transaction(ctx.pool, async (db) => {
-        const before = await lockPipeline(db, id, viewer);
+        const before = await lockPipeline(db, id, tenantScope);
         if (!before) throw new NotFound("pipeline", id);
         if (isOver(before.status)) {
           throw new Conflict("pipeline_over", `the pipeline is ${before.status}`);
@@ -54,7 +54,7 @@ export function pipelineBudgetRoute(ctx: Context): Route {
         const after = { ...before, budget_usd: budget, warning_usd: warning };
         await recordPipelineBudget(db, before, after, principal);
       });
-      return await show(ctx, id, viewer);
+      return await show(ctx, id, tenantScope);
     },
   });
 }

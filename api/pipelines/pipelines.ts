@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { viewerOf } from "../../core/accounts/principal";
+import { tenantScopeOf } from "../../core/accounts/principal";
 import { Conflict, NotFound } from "../../core/errors";
 import { gateSchema } from "../../core/pipelines/definition";
 import { MAX_STEPS, PIPELINE_STATUSES, stepName } from "../../core/pipelines/step";
@@ -67,8 +67,8 @@ export function pipelineRoutes(ctx: Context): Route[] {
       async handle({ principal, query }) {
         const page = pageOf(query);
         const filter = { statuses: query.status, tags: query.tag, text: query.q };
-        const viewer = tenantFilter(principal, query.user_id);
-        const rows = await listPipelines(ctx.pool, viewer, filter, page);
+        const tenantScope = tenantFilter(principal, query.user_id);
+        const rows = await listPipelines(ctx.pool, tenantScope, filter, page);
         const ids = rows.map((row) => row.pipeline_id);
         const steps = await listSteps(ctx.pool, ids);
         const costs = await costsOfPipelines(ctx.pool, ids);
@@ -106,7 +106,7 @@ export function pipelineRoutes(ctx: Context): Route[] {
       },
       refusals: NOT_FOUND,
       async handle({ principal, params, request, reply }) {
-        const shown = await show(ctx, params.pipeline_id ?? "", viewerOf(principal));
+        const shown = await show(ctx, params.pipeline_id ?? "", tenantScopeOf(principal));
         return sendIfChanged(request, reply, shown);
       },
     }),
@@ -122,10 +122,10 @@ export function pipelineRoutes(ctx: Context): Route[] {
       refusals: { ...NOT_FOUND, 409: ["pipeline_over"] },
       async handle({ principal, params }) {
         const id = params.pipeline_id ?? "";
-        const viewer = viewerOf(principal);
-        const answer = await cancelPipeline(ctx, id, viewer, principal.keyName);
+        const tenantScope = tenantScopeOf(principal);
+        const answer = await cancelPipeline(ctx, id, tenantScope, principal.keyName);
         if (answer === "unknown") throw new NotFound("pipeline", id);
-        const shown = await show(ctx, id, viewer);
+        const shown = await show(ctx, id, tenantScope);
         if (answer === "over" && shown.status !== "cancelled") {
           throw new Conflict("pipeline_over", `the pipeline is ${shown.status}`);
         }
@@ -144,14 +144,14 @@ export function pipelineRoutes(ctx: Context): Route[] {
       refusals: { ...NOT_FOUND, 409: ["no_step_waiting", "step_not_waiting"] },
       async handle({ body, principal, params }) {
         const id = params.pipeline_id ?? "";
-        const viewer = viewerOf(principal);
+        const tenantScope = tenantScopeOf(principal);
         const decision = {
           approved: body.approved,
           by: principal.keyName,
           note: body.note ?? null,
         };
-        await decideStep(ctx, id, viewer, body.step, decision, principal);
-        return await show(ctx, id, viewer);
+        await decideStep(ctx, id, tenantScope, body.step, decision, principal);
+        return await show(ctx, id, tenantScope);
       },
     }),
     route({
@@ -171,18 +171,24 @@ export function pipelineRoutes(ctx: Context): Route[] {
       async handle(call) {
         const { body, principal, params, request } = call;
         const id = params.pipeline_id ?? "";
-        const viewer = viewerOf(principal);
+        const tenantScope = tenantScopeOf(principal);
         const { answer, isNew } = await createOnce(ctx, call, {
           content: [id, body],
           create: async (db) => {
-            const before = await requirePipeline(db, id, viewer);
-            const again = await resumePipeline(db, id, viewer, body, ctx.config.outbox.firstLeaseS);
+            const before = await requirePipeline(db, id, tenantScope);
+            const again = await resumePipeline(
+              db,
+              id,
+              tenantScope,
+              body,
+              ctx.config.outbox.firstLeaseS,
+            );
             if (body.budget_usd !== undefined) {
               const after = { ...before, budget_usd: body.budget_usd };
               await recordPipelineBudget(db, before, after, principal);
             }
             request.log.info({ pipeline_id: id, again }, "pipeline resumed");
-            const row = await requirePipeline(db, id, viewer);
+            const row = await requirePipeline(db, id, tenantScope);
             return await showPipeline(db, row, await listSteps(db, [id]));
           },
         });

@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { checkCondition } from "../../core/pipelines/gate";
 import { downstreamOf, requireStep } from "../../core/pipelines/graph";
@@ -36,11 +36,11 @@ export interface Resumption {
 export async function resumePipeline(
   db: Queryable,
   pipelineId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   { from, budget_usd: budgetUsd, gates }: Resumption,
   leaseS: number,
 ): Promise<string[]> {
-  const pipeline = await lockPipeline(db, pipelineId, viewer);
+  const pipeline = await lockPipeline(db, pipelineId, tenantScope);
   if (!pipeline) throw new NotFound("pipeline", pipelineId);
   const steps = await listSteps(db, [pipelineId]);
   const choosing = choosingStep(pipeline, steps);

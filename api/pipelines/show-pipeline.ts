@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { NotFound } from "../../core/errors";
 import type { Queryable } from "../../platform/postgres/pool";
 import type { Context } from "../../services/context";
@@ -14,16 +14,20 @@ import { type Pipeline, presentWhole } from "./present-pipeline";
 export async function requirePipeline(
   db: Queryable,
   id: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<PipelineRow> {
-  const row = await findPipeline(db, id, viewer);
+  const row = await findPipeline(db, id, tenantScope);
   if (!row) throw new NotFound("pipeline", id);
   return row;
 }
 
 /** The same as it stands now. */
-export async function show({ pool }: Context, id: string, viewer: Viewer): Promise<Pipeline> {
-  const row = await requirePipeline(pool, id, viewer);
+export async function show(
+  { pool }: Context,
+  id: string,
+  tenantScope: TenantScope,
+): Promise<Pipeline> {
+  const row = await requirePipeline(pool, id, tenantScope);
   return await showPipeline(pool, row, await listSteps(pool, [id]));
 }
 

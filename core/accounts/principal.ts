@@ -28,7 +28,7 @@ const ALLOWED: Record<Scope, readonly Scope[]> = {
  * Whose rows a statement may show: those of one tenant, by its user_id, or everybody's: `null`, for an
  * admin. Every statement that reads a tenant's data for an API takes one.
  */
-export type Viewer = string | null;
+export type TenantScope = string | null;
 
 export function requireScope(principal: Principal, needed: Scope): void {
   if (ALLOWED[needed].includes(principal.scope)) return;
@@ -52,7 +52,7 @@ export const mayActFor = (
 };
 
 /** Whose things this key may see: its tenant's; everybody's for an admin. */
-export const viewerOf = (principal: Pick<Principal, "scope" | "userId">): Viewer =>
+export const tenantScopeOf = (principal: Pick<Principal, "scope" | "userId">): TenantScope =>
   principal.scope === "admin" ? null : principal.userId;
 
 export function invalidKey(): ForgeError {

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import type { JobType } from "../jobs/job-types";
 import { ARTIFACT_FORMS, artifactPrefix, storeUri } from "./artifacts";
-import { Claims } from "./claims";
 import {
   type DeploymentManifest,
   type Manifest,
@@ -9,6 +8,7 @@ import {
   manifestSchema,
   QUALITY,
 } from "./manifest-schema";
+import { ReportedFields } from "./reported-fields";
 
 export type { Manifest } from "./manifest-schema";
 
@@ -88,7 +88,7 @@ const isStorableText = (json: string): boolean =>
 function buildManifest(facts: ManifestFacts): Manifest {
   const form = ARTIFACT_FORMS[facts.jobType];
   const { payload, result } = facts;
-  const claims = new Claims(result);
+  const claims = new ReportedFields(result);
   compareUris(facts, claims);
   for (const { path, why } of facts.table?.unreadable ?? []) {
     claims.contradict(`files.${path}`, "a table", why);
@@ -176,7 +176,7 @@ const columnsClaim = z.object({
   columns: z.array(z.object({ name: z.string(), dtype: z.string() })),
 });
 
-function typeFields(facts: ManifestFacts, claims: Claims) {
+function typeFields(facts: ManifestFacts, claims: ReportedFields) {
   const { artifactId, payload, params, table } = facts;
   switch (ARTIFACT_FORMS[facts.jobType].type) {
     case "dataset":
@@ -193,7 +193,7 @@ function typeFields(facts: ManifestFacts, claims: Claims) {
         ),
       };
     case "checkpoint": {
-      const given = new Claims({ ...params });
+      const given = new ReportedFields({ ...params });
       return {
         artifact_type: "checkpoint" as const,
         parameter_count: claims.take("parameter_count", count),
@@ -257,7 +257,7 @@ function scalingOf(payload: Record<string, unknown>) {
   };
 }
 
-function measuredTable(table: MeasuredTable, claims: Claims) {
+function measuredTable(table: MeasuredTable, claims: ReportedFields) {
   const names = table.columns.map(({ name }) => name);
   return {
     num_rows: claims.settle("num_rows", table.numRows, (said) => said === table.numRows),
@@ -273,7 +273,7 @@ function measuredTable(table: MeasuredTable, claims: Claims) {
 const URI_FIELDS = ["dataset_uri", "distilled_dataset_uri", "checkpoint_uri", "report_uri"];
 
 /** A place in our store that a worker names must be in the artifact's own folder. */
-function compareUris(facts: ManifestFacts, claims: Claims): void {
+function compareUris(facts: ManifestFacts, claims: ReportedFields): void {
   const { jobType, artifactId, storageId, result, files } = facts;
   const own = storeUri(artifactPrefix(jobType, storageId));
   // By the id that it chose, its tenant's jobs find the same folder.

@@ -3,7 +3,7 @@ import { matchQueue } from "../fleet/matching";
 import {
   explainPending,
   type FleetMember,
-  type QueuedShape,
+  type QueuedGroup,
   type WaitingJob,
 } from "./pending-reason";
 
@@ -33,7 +33,7 @@ const worker = (more: Partial<FleetMember> = {}): FleetMember => ({
   ...more,
 });
 
-const shape = (userId: string, at: number[], more: Partial<QueuedShape> = {}): QueuedShape => ({
+const shape = (userId: string, at: number[], more: Partial<QueuedGroup> = {}): QueuedGroup => ({
   ...NEEDS,
   userId,
   jobs: at.map((queuedAt) => ({ jobId: `job_${queuedAt}`, priority: 0, queuedAt })),

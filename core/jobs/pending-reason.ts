@@ -15,7 +15,7 @@ import {
   fits,
   type Need,
   type Requirements,
-  shapeOf,
+  requirementGroupOf,
 } from "./requirements";
 import type { WorkerStatus } from "./states";
 
@@ -53,7 +53,7 @@ export interface FleetMember extends FleetWorker {
 }
 
 /** The queued jobs of one tenant that need the same, in order: the first of them, where there are many. */
-export interface QueuedShape extends Requirements {
+export interface QueuedGroup extends Requirements {
   userId: string;
   jobs: { jobId: string; priority: number; queuedAt: number }[];
   hasMore: boolean;
@@ -111,7 +111,7 @@ export function outlookOf(job: Wants, fleet: FleetMember[]): Outlook {
 export function explainPending(
   job: WaitingJob,
   fleet: FleetMember[],
-  queue: QueuedShape[],
+  queue: QueuedGroup[],
   ranked: RankedTenants = [],
   { reason: known, working }: Outlook = outlookOf(job, fleet),
 ): PendingReason {
@@ -214,16 +214,16 @@ function place(
   job: WaitingJob,
   wanted: FleetMember[],
   fleet: FleetMember[],
-  queue: QueuedShape[],
+  queue: QueuedGroup[],
   ranked: RankedTenants,
 ): { position: number | null; overtaken: number } {
-  const isEarlier = (other: QueuedShape["jobs"][number]): boolean => compareAge(other, job) < 0;
-  const rivals = new Map<string, QueuedShape["jobs"]>();
+  const isEarlier = (other: QueuedGroup["jobs"][number]): boolean => compareAge(other, job) < 0;
+  const rivals = new Map<string, QueuedGroup["jobs"]>();
   const rank = rankOf(job, ranked);
   let higher = 0;
   for (const shape of queue) {
     if (!wanted.some((worker) => mayRun(shape, worker))) continue;
-    const isOwn = shapeOf(shape.userId, shape) === shapeOf(job.userId, job);
+    const isOwn = requirementGroupOf(shape.userId, shape) === requirementGroupOf(job.userId, job);
     if (isOwn && shape.hasMore && !shape.jobs.some(({ jobId }) => jobId === job.jobId)) {
       return { position: null, overtaken: 0 };
     }

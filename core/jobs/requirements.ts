@@ -105,7 +105,7 @@ export const firstUnmet = (needs: Requirements, worker: Capabilities): Need | un
   NAMES.find((name) => !NEEDS[name](worker, needs));
 
 /** Jobs of one shape fit the same workers; the scheduler reads its queue shape by shape. */
-export function shapeOf(userId: string, needs: Requirements): string {
+export function requirementGroupOf(userId: string, needs: Requirements): string {
   const { jobType, gpuCount, memoryGb, gpuTokens: tokens, tags, avoid } = needs;
   const besides = avoid.length > 0 ? [avoid] : [];
   return JSON.stringify([userId, jobType, gpuCount, memoryGb, tokens, tags, ...besides]);

@@ -7,7 +7,7 @@ import { type Context, closeContext, createContext } from "../../services/contex
 import { saySilently } from "../stack/say";
 import { Stack } from "../stack/stack";
 import { measureAssignmentLatency } from "./assignment-latency";
-import { measureHandOutLatency, quantile } from "./hand-out-latency";
+import { measureDispatchLatency, quantile } from "./hand-out-latency";
 import { type Load, type Loads, measureParkedFleet } from "./parked-fleet";
 import { measureSdkOverhead } from "./sdk-overhead";
 import { measureWorkflowCost } from "./workflow-cost";
@@ -77,7 +77,7 @@ async function main(): Promise<void> {
     });
     const ctx = createContext(config, createLogger("silent"));
     try {
-      const latencies = await measureHandOutLatency(stack, ctx.pool, Math.min(jobs, 200));
+      const latencies = await measureDispatchLatency(stack, ctx.pool, Math.min(jobs, 200));
       const p50 = quantile(latencies, 0.5);
       report(
         `submission to next_job's answer, worker parked: p50 ${p50.toFixed(1)} ms, ` +

@@ -7,7 +7,7 @@ import { waitFor } from "../stack/wait";
 const WORKER = "bench-parked";
 
 /** Milliseconds from sending a submission to having next_job's answer, worker parked; one per job. */
-export async function measureHandOutLatency(
+export async function measureDispatchLatency(
   stack: Stack,
   pool: pg.Pool,
   jobs: number,

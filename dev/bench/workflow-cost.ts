@@ -9,14 +9,14 @@ import {
 import { createActivities } from "../../activities";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf } from "../../core/jobs/requirements";
 import { SUBMITTED_JOB_WORKFLOW } from "../../core/jobs/workflow";
 import { jobWorkflowId } from "../../core/workflow-ids";
 import { newId } from "../../platform/ids";
 import { execute } from "../../platform/postgres/pool";
 import { reserveArtifact } from "../../services/artifacts/artifacts";
 import type { Context } from "../../services/context";
-import { endAttempt } from "../../services/jobs/attempts";
+import { writeAttemptEnd } from "../../services/jobs/attempts";
 import { insertJob } from "../../services/jobs/jobs";
 import { LOCAL_USER } from "../stack/secrets";
 
@@ -134,7 +134,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     timeoutS: 60,
     maxAttempts: 3,
     requirements: NO_NEEDS,
-    shape: shapeOf(LOCAL_USER, NO_NEEDS),
+    shape: requirementGroupOf(LOCAL_USER, NO_NEEDS),
     rateCard: DEFAULT_RATE_CARD,
     expectedCostUsd: null,
     requestId: "bench",
@@ -162,7 +162,7 @@ async function endedJob(ctx: Context, n: number): Promise<string> {
     uri: `forge://artifacts/datasets/${artifactId}/`,
     createdBy: "bench",
   });
-  await endAttempt(ctx.pool, {
+  await writeAttemptEnd(ctx.pool, {
     jobId,
     attempt: 1,
     outcome: "completed",

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { requireScope } from "../../core/accounts/principal";
 import { ForgeError, InvalidRequest } from "../../core/errors";
-import type { DatabaseTurns } from "../postgres/turns";
+import type { ConnectionQueues } from "../postgres/connection-queues";
 import { isStorable } from "./body";
 import { mediaTypeOf, type Route } from "./route";
 import { EVENT_STREAM } from "./sse";
@@ -20,7 +20,7 @@ function pathsOf(route: Route): string[] {
 }
 
 /** Adds routes, and for every path a 405 with Allow by each method that it has no route for. */
-export function addRoutes(app: FastifyInstance, routes: Route[], turns: DatabaseTurns): void {
+export function addRoutes(app: FastifyInstance, routes: Route[], turns: ConnectionQueues): void {
   const allowed = new Map<string, { url: string; methods: Set<string> }>();
   const takesAnything = (route: Route): boolean => route.stream?.isAnything === true;
   for (const route of routes) {
@@ -56,7 +56,7 @@ export function addRoutes(app: FastifyInstance, routes: Route[], turns: Database
   }
 }
 
-function addRoute(app: FastifyInstance, route: Route, url: string, turns: DatabaseTurns): void {
+function addRoute(app: FastifyInstance, route: Route, url: string, turns: ConnectionQueues): void {
   const success = Number(Object.keys(route.answers)[0]);
   // Workers may be newer than the server: what it doesn't know is ignored where they call.
   const query = route.query ?? (route.scope === "worker" ? z.object({}) : z.strictObject({}));

@@ -52,7 +52,7 @@ export class Metrics {
     name: "forge_attempts_assigned_total",
     help: "Attempts assigned to workers",
   });
-  readonly handOutSeconds = this.histogram(
+  readonly dispatchSeconds = this.histogram(
     { name: "forge_handout_wait_seconds", help: "From an attempt's queueing to its hand-out" },
     WAIT_S,
     ["job_type"],

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { allUnprepared, type Queryable } from "./pool";
 
 /** Where a page of a list begins: after this row, newest first. */
@@ -44,9 +44,9 @@ export class Where {
   }
 
   /** Rows that this viewer may see. Everybody's come by the indexes made for that (migration 0006). */
-  seenBy(viewer: Viewer): this {
-    if (viewer === null) return this.and("length(user_id) > 0");
-    return this.also(viewer, (user) => `user_id = ${user}`);
+  seenBy(tenantScope: TenantScope): this {
+    if (tenantScope === null) return this.and("length(user_id) > 0");
+    return this.also(tenantScope, (user) => `user_id = ${user}`);
   }
 
   and(condition: string): this {

@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import { constants, setPriority } from "node:os";
 import { join } from "node:path";
 import { Unavailable } from "../../core/errors";
-import { FairTurns } from "../concurrency/fair-turns";
+import { FairQueue } from "../concurrency/fair-queue";
 import type { Logger } from "../logger";
 import type { TableAnswer, TableRequest } from "./protocol";
 import { Unreadable } from "./unreadable";
@@ -38,7 +38,7 @@ interface Reading extends Omit<TableRequest, "id"> {
  */
 export class TableEngine {
   private child: ChildProcess | undefined;
-  private readonly turns = new FairTurns();
+  private readonly turns = new FairQueue();
   private asked = 0;
   private idle: NodeJS.Timeout | undefined;
   private stopped = false;

@@ -3,7 +3,7 @@ import { ForgeError } from "../../core/errors";
 import { Shared } from "../concurrency/shared";
 import type { Config } from "../config/config";
 import type { Logger } from "../logger";
-import type { Part } from "../service";
+import type { Component } from "../service";
 import type { ObjectStore } from "../store/object-store";
 import { Answers } from "./answers";
 import { TableEngine } from "./engine";
@@ -43,7 +43,7 @@ export interface PreviewedTable extends StoredTable {
  * What users' and workers' tables hold. Their bytes are read in processes apart from the server, within
  * bounds of time and memory, and nowhere else.
  */
-export class Tables implements Part {
+export class Tables implements Component {
   readonly name = "tables";
   private readonly answers = new Answers(MAX_ANSWERS, MAX_ANSWER_BYTES);
   /** One reading for all that ask meanwhile. */

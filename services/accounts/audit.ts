@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 export interface AuditEntry {
@@ -54,7 +54,7 @@ export interface AuditRow {
 /** The newest entries about a tenant; of everybody for an admin. */
 export async function listAudit(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   before: number | null,
   limit: number,
 ): Promise<AuditRow[]> {
@@ -63,7 +63,7 @@ export async function listAudit(
     `select * from audit_entries
      where ($1::text is null or user_id = $1) and ($2::bigint is null or entry_id < $2)
      order by entry_id desc limit $3`,
-    [viewer, before, limit],
+    [tenantScope, before, limit],
   );
 }
 

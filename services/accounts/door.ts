@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Principal } from "../../core/accounts/principal";
 import { ForgeError } from "../../core/errors";
-import { FairTurns } from "../../platform/concurrency/fair-turns";
+import { FairQueue } from "../../platform/concurrency/fair-queue";
 import { Pace } from "../../platform/concurrency/pace";
 import { parseJsonBody } from "../../platform/http/body";
 import { busyShare, FairShare } from "../../platform/http/fair-share";
@@ -40,7 +40,7 @@ export class Door {
   private readonly tenants: Pace;
   private readonly strangers: Pace;
   private readonly shares: FairShare;
-  private readonly largeBodies = new FairTurns();
+  private readonly largeBodies = new FairQueue();
 
   constructor(private readonly ctx: Context) {
     this.keys = new KeyLookup(ctx.pool, ctx.signals, ctx.clock.nowMs);

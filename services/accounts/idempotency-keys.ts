@@ -2,7 +2,7 @@ import { deleteOlder, isOlder } from "../../platform/postgres/clock";
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
 /**
- * Claims a key for a request, inside the transaction that will do its work. A concurrent claim waits
+ * ReportedFields a key for a request, inside the transaction that will do its work. A concurrent claim waits
  * here until that transaction ends, and then sees its answer.
  *
  * @returns undefined when the key is ours; else what the first request with it was and answered.

@@ -1,4 +1,4 @@
-import type { Scope, Viewer } from "../../core/accounts/principal";
+import type { Scope, TenantScope } from "../../core/accounts/principal";
 import { newId } from "../../platform/ids";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -103,7 +103,7 @@ interface RevokedKey {
 export async function revokeKey(
   db: Queryable,
   keyId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<RevokedKey[]> {
   return await all<RevokedKey & Record<string, unknown>>(
     db,
@@ -114,7 +114,7 @@ export async function revokeKey(
        select k.key_id from api_keys k join ended on k.made_by_key_id = ended.key_id)
      update api_keys k set revoked_at = coalesce(revoked_at, now())
      from ended where k.key_id = ended.key_id returning k.key_id, k.user_id`,
-    [keyId, viewer],
+    [keyId, tenantScope],
   );
 }
 

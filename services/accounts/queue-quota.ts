@@ -2,7 +2,7 @@ import { Shared } from "../../platform/concurrency/shared";
 import type { Cap } from "../../platform/config/limits";
 import type { Queryable } from "../../platform/postgres/pool";
 import { requireBelow } from "./quota-exceeded";
-import { countQueuedByShape } from "./quotas";
+import { countQueuedByGroup } from "./quotas";
 
 const STALE_MS = 1_000;
 const MAX_TENANTS = 10_000;
@@ -49,7 +49,7 @@ export class QueueQuota {
   private async read(userId: string): Promise<void> {
     const readMs = this.nowMs();
     const byShape = new Map(
-      (await countQueuedByShape(this.db, userId)).map(({ shape, jobs }) => [shape, jobs]),
+      (await countQueuedByGroup(this.db, userId)).map(({ shape, jobs }) => [shape, jobs]),
     );
     const jobs = [...byShape.values()].reduce((sum, each) => sum + each, 0);
     if (this.queued.size >= MAX_TENANTS) this.forgetStale();

@@ -44,7 +44,7 @@ export function shapesOf(userId: string): [from: string, before: string] {
 }
 
 /** A tenant's jobs that wait for a worker. */
-export async function countQueuedByShape(
+export async function countQueuedByGroup(
   db: Queryable,
   userId: string,
 ): Promise<{ shape: string; jobs: number }[]> {

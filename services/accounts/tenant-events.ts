@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import type { ErrorCode } from "../../core/jobs/states";
 import { deleteOlder } from "../../platform/postgres/clock";
@@ -69,11 +69,11 @@ const OVERLAP_IDS = 100_000;
  */
 export async function listEventsSince(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   lastId: number,
   limit: number,
 ): Promise<TenantEventRow[]> {
-  const where = new Where().also(viewer, (user) => `e.user_id = ${user}`);
+  const where = new Where().also(tenantScope, (user) => `e.user_id = ${user}`);
   where.with(lastId, (last) => {
     const known = (table: string): string =>
       `(select created_at from ${table} where event_id = ${last}::bigint)`;

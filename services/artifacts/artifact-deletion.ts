@@ -57,7 +57,7 @@ export async function listDependents(db: Queryable, storageId: string): Promise<
 }
 
 /** Leaves a tombstone; one that is there already stays as it is. */
-export async function buryArtifact(
+export async function markDeleted(
   db: Queryable,
   storageId: string,
   deletedBy: string,
@@ -90,7 +90,7 @@ export async function listTenantRules(db: Queryable): Promise<TenantRule[]> {
 export interface Expired {
   storage_id: string;
   /** False: something depends on it. */
-  is_buried: boolean;
+  is_deleted: boolean;
 }
 
 /**
@@ -99,7 +99,7 @@ export interface Expired {
  *
  * @param after only those that come after this one.
  */
-export async function buryExpired(
+export async function markExpiredDeleted(
   db: Queryable,
   rule: TenantRule,
   after: Expired | undefined,
@@ -122,13 +122,13 @@ export async function buryExpired(
                                                  and d.status <> 'stopped'))
          and deleted_at is null
        returning artifact_id)
-     select storage_id, storage_id in (select artifact_id from buried) as is_buried
+     select storage_id, storage_id in (select artifact_id from buried) as is_deleted
      from expired order by created_at, storage_id`,
     [rule.user_id, rule.kind, rule.keep_days, after?.storage_id ?? null, limit, BY_RETENTION],
   );
 }
 
-export interface Buried {
+export interface DeletedArtifact {
   storage_id: string;
   kind: string;
 }
@@ -139,13 +139,13 @@ export interface Buried {
  *
  * @param after only those that come after this one.
  */
-export async function listBuried(
+export async function listDeletedArtifacts(
   db: Queryable,
   afterS: number,
-  after: Buried | undefined,
+  after: DeletedArtifact | undefined,
   limit: number,
-): Promise<Buried[]> {
-  return await all<Buried>(
+): Promise<DeletedArtifact[]> {
+  return await all<DeletedArtifact>(
     db,
     `select artifact_id as storage_id, kind from artifacts
      where deleted_at < now() - make_interval(secs => $1) and bytes_removed_at is null

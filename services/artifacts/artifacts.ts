@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { ArtifactType } from "../../core/artifacts/artifacts";
 import type { SourceArtifact } from "../../core/artifacts/manifest";
 import type { DeploymentManifest, Manifest } from "../../core/artifacts/manifest-schema";
@@ -58,7 +58,7 @@ export interface Reservation {
   createdBy: string;
 }
 
-/** Claims an artifact id for a job's winning attempt; false when another job of its tenant owns it. */
+/** ReportedFields an artifact id for a job's winning attempt; false when another job of its tenant owns it. */
 export async function reserveArtifact(db: Queryable, given: Reservation): Promise<boolean> {
   const inserted = await execute(
     db,
@@ -100,7 +100,7 @@ export const MAX_OWNERS = 10;
 export async function findArtifacts(
   db: Queryable,
   id: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<ArtifactRow[]> {
   return await all<ArtifactRow>(
     db,
@@ -108,7 +108,7 @@ export async function findArtifacts(
      where ${hasId("array[$1::text]")} and registered_at is not null
        and ($2::text is null or user_id = $2)
      order by user_id limit ${MAX_OWNERS}`,
-    [id, viewer],
+    [id, tenantScope],
   );
 }
 
@@ -130,13 +130,13 @@ export interface ArtifactFilter {
 /** One page of registered artifacts, newest first. */
 export async function listArtifacts(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   filter: ArtifactFilter,
   page: Page,
 ): Promise<WithPosition<ArtifactRow>[]> {
   const where = new Where()
     .and("registered_at is not null")
-    .seenBy(viewer)
+    .seenBy(tenantScope)
     .also(filter.type, (type) => `artifact_type = ${type}`)
     .also(filter.kinds, (kinds) => `kind = any(${kinds})`)
     .also(filter.jobId, (job) => `job_id = ${job}`)
@@ -159,13 +159,13 @@ export async function listArtifacts(
 export async function listJobArtifacts(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<ArtifactRow[]> {
   return await all<ArtifactRow>(
     db,
     `select * from ${ARTIFACTS} a where job_id = $1 and registered_at is not null
        and ($2::text is null or user_id = $2) order by artifact_id`,
-    [jobId, viewer],
+    [jobId, tenantScope],
   );
 }
 

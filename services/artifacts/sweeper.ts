@@ -2,10 +2,10 @@ import { artifactPrefix, prefixOfKind } from "../../core/artifacts/artifacts";
 import { runPrefix, uploadPrefix } from "../../core/jobs/attempt-files";
 import { forEachPage, runEach } from "../../platform/concurrency/run-each";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
-import { listJobsToSweep, noteSwept, type SweepableJob } from "../jobs/leftovers";
-import { type Buried, listBuried, noteBytesRemoved } from "./artifact-deletion";
+import { listJobsToSweep, noteSwept, type SweepableJob } from "../jobs/orphaned-files";
+import { type DeletedArtifact, listDeletedArtifacts, noteBytesRemoved } from "./artifact-deletion";
 import { type Abandoned, dropAbandoned, listAbandoned } from "./dataset-uploads";
 
 const BATCH = 100;
@@ -15,7 +15,7 @@ const BATCH = 100;
  * bytes of deleted artifacts, and uploads that their server did not live to end. What is to go is in
  * Postgres until it is gone, so a store that is away, or a crash, only makes it later.
  */
-export class Sweeper implements Part {
+export class Sweeper implements Component {
   readonly name = "sweeper";
   private readonly loop: Loop;
 
@@ -35,16 +35,16 @@ export class Sweeper implements Part {
   private async sweep(): Promise<void> {
     await runEach([
       () => this.removeDeleted(),
-      () => this.removeLeftovers(),
+      () => this.removeOrphanedFiles(),
       () => this.removeAbandoned(),
     ]);
   }
 
   private async removeDeleted(): Promise<void> {
     const { pool, store, config } = this.ctx;
-    await forEachPage<Buried>(
+    await forEachPage<DeletedArtifact>(
       BATCH,
-      (after) => listBuried(pool, config.sweep.afterS, after, BATCH),
+      (after) => listDeletedArtifacts(pool, config.sweep.afterS, after, BATCH),
       async ({ storage_id: id, kind }) => {
         await store.removeAll(prefixOfKind(kind, id));
         await noteBytesRemoved(pool, id);
@@ -52,13 +52,13 @@ export class Sweeper implements Part {
     );
   }
 
-  private async removeLeftovers(): Promise<void> {
+  private async removeOrphanedFiles(): Promise<void> {
     const { pool, store, config } = this.ctx;
     await forEachPage<SweepableJob>(
       BATCH,
       (after) => listJobsToSweep(pool, config.sweep.afterS, after, BATCH),
       async (job) => {
-        for (const prefix of leftoversOf(job)) await store.removeAll(prefix);
+        for (const prefix of orphanedPrefixesOf(job)) await store.removeAll(prefix);
         await noteSwept(pool, job.job_id);
       },
     );
@@ -81,7 +81,7 @@ export class Sweeper implements Part {
 }
 
 /** Where attempts of a job may have left something: all but its artifact, and its logs. */
-const leftoversOf = (job: SweepableJob): string[] => [
+const orphanedPrefixesOf = (job: SweepableJob): string[] => [
   uploadPrefix(job.job_id),
   runPrefix(job.job_id),
   ...job.lost_ids.map((id) => artifactPrefix(job.job_type, id)),

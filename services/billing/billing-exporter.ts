@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { LineDelivery } from "./line-delivery";
 import { openExporter } from "./open-exporter";
@@ -12,7 +12,7 @@ const STOP_GRACE_MS = 5_000;
  * it is marked as exported, so that no crash loses it; that a crash between delivery and mark does not
  * bill it twice, is the exporter's part.
  */
-export class BillingExporter implements Part {
+export class BillingExporter implements Component {
   readonly name = "billing-exporter";
   private running: { loop: Loop; delivery: LineDelivery } | undefined;
 

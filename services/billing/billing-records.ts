@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { MonthShare } from "../../core/billing/accrual";
 import type { WorkDetails } from "../../core/billing/details";
 import type { LineUsage } from "../../core/billing/line";
@@ -231,13 +231,13 @@ export async function closeRecord(
 export async function findBillingRecord(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<BillingRow | undefined> {
   return await maybeOne<BillingRow>(
     db,
     `select ${WITH_DAYS} from billing_records b
      where job_id = $1 and ($2::text is null or user_id = $2)`,
-    [jobId, viewer],
+    [jobId, tenantScope],
   );
 }
 
@@ -260,7 +260,7 @@ export interface RecordFilter {
 /** One page of records, newest first or most expensive first. */
 export async function listBillingRecords(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   filter: RecordFilter,
   byCost: boolean,
   page: Page,
@@ -271,7 +271,7 @@ export async function listBillingRecords(
     order: [byCost ? "total_cost_usd" : "created_at", "job_id"],
     orderedBy: byCost ? "amount" : "time",
     where: new Where()
-      .seenBy(viewer)
+      .seenBy(tenantScope)
       .also(filter.jobTypes, (types) => `job_type = any(${types})`)
       .also(filter.createdFrom, (time) => `created_at >= ${time}::timestamptz`)
       .also(filter.createdBefore, (time) => `created_at < ${time}::timestamptz`),

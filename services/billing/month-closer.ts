@@ -1,6 +1,6 @@
 import { runEach } from "../../platform/concurrency/run-each";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { closeMonths } from "./close-months";
 import { passOverStorageMonths } from "./storage-months";
@@ -9,7 +9,7 @@ import { passOverStorageMonths } from "./storage-months";
 const INTERVAL_MS = 600_000;
 
 /** Closes the months of what goes on, in every process; see closeMonths. */
-export class MonthCloser implements Part {
+export class MonthCloser implements Component {
   readonly name = "month closer";
   private readonly loop: Loop;
 

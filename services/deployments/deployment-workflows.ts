@@ -2,16 +2,16 @@ import { DEPLOYMENT_WORKFLOW, type DeploymentWorkflowInput } from "../../core/de
 import { deploymentIdOfWorkflow, deploymentWorkflowId } from "../../core/workflow-ids";
 import type { Context } from "../context";
 import { forgetStuckWrites } from "../jobs/stuck-writes";
-import { nudgeWorkflow } from "../temporal/nudge-workflow";
+import { wakeWorkflow } from "../temporal/wake-workflow";
 import type { WorkflowKind } from "../temporal/workflow-kind";
 import { isIdle, isOpen, readWorkflow } from "../temporal/workflow-state";
 import {
   DEPLOYMENTS,
+  type DueWake,
   findComparedDeployment,
   listStandingDeployments,
-  type Nudge,
-  noteTold,
-} from "./deployment-nudges";
+  recordWake,
+} from "./due-wakes";
 
 /** Deployments as the reconciler compares them. */
 export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
@@ -25,17 +25,17 @@ export const deploymentWorkflows = (ctx: Context): WorkflowKind => ({
 /** Starts a deployment's workflow, or wakes the one that runs. */
 export async function wakeDeployment(
   ctx: Context,
-  { deployment_id: deploymentId, user_id: userId, asked }: Nudge,
+  { deployment_id: deploymentId, user_id: userId, asked }: DueWake,
 ): Promise<void> {
   const input: DeploymentWorkflowInput = { deploymentId };
-  await nudgeWorkflow(ctx, {
+  await wakeWorkflow(ctx, {
     workflow: DEPLOYMENT_WORKFLOW,
     workflowId: deploymentWorkflowId(deploymentId),
     input,
     userId,
     summary: `deployment of ${userId}`,
   });
-  await noteTold(ctx.pool, deploymentId, asked);
+  await recordWake(ctx.pool, deploymentId, asked);
 }
 
 /**

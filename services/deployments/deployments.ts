@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { LivedUntil, MonthShare } from "../../core/billing/accrual";
 import type { DeploymentStatus } from "../../core/deployments/workflow";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
@@ -52,7 +52,7 @@ const SHOWN = `d.*, ${LIFETIME_DAYS} as lifetime_days, d.deployment_id as storag
 export async function findDeployments(
   db: Queryable,
   id: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<ShownDeploymentRow[]> {
   return await all<ShownDeploymentRow>(
     db,
@@ -60,14 +60,14 @@ export async function findDeployments(
      where d.deployment_id in (select storage_id from ${ARTIFACTS} r where ${hasId("array[$1::text]")})
        and ($2::text is null or d.user_id = $2)
      order by d.user_id limit ${MAX_OWNERS}`,
-    [id, viewer],
+    [id, tenantScope],
   );
 }
 
 /** One page of deployments, newest first. */
 export async function listDeployments(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   statuses: DeploymentStatus[] | undefined,
   page: Page,
 ): Promise<WithPosition<ShownDeploymentRow>[]> {
@@ -75,7 +75,7 @@ export async function listDeployments(
     select: SHOWN,
     from: "deployments d",
     order: ["created_at", "deployment_id"],
-    where: new Where().seenBy(viewer).also(statuses, (given) => `status = any(${given})`),
+    where: new Where().seenBy(tenantScope).also(statuses, (given) => `status = any(${given})`),
     page,
   });
 }

@@ -1,4 +1,4 @@
-import { type Requirements, shapeOf } from "../../core/jobs/requirements";
+import { type Requirements, requirementGroupOf } from "../../core/jobs/requirements";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { FITS, IDLE } from "../fleet/matching";
 import type { JobRow } from "../jobs/jobs";
@@ -46,7 +46,14 @@ export async function insertPlacementJob(
        returning job_id, priority)
      insert into attempts (job_id, attempt, shape, priority, output_ids)
      select job_id, 1, $6, priority, jsonb_build_object('deployment_id', $3::text) from job`,
-    [jobId, needs.avoid, deploymentId, placement, first.job_id, shapeOf(first.user_id, needs)],
+    [
+      jobId,
+      needs.avoid,
+      deploymentId,
+      placement,
+      first.job_id,
+      requirementGroupOf(first.user_id, needs),
+    ],
   );
 }
 
@@ -64,7 +71,7 @@ export async function refreshAvoided(
        where job_id = $1 and status in ('pending', 'provisioning_worker') and req_avoid <> $2
        returning job_id)
      update attempts a set shape = $3 from waiting where a.job_id = waiting.job_id and a.state = 'queued'`,
-    [job.job_id, needs.avoid, shapeOf(job.user_id, needs)],
+    [job.job_id, needs.avoid, requirementGroupOf(job.user_id, needs)],
   );
   return changed > 0;
 }

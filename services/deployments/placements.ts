@@ -81,7 +81,10 @@ export async function servePlacement(db: Queryable, jobId: string, attempt: numb
 }
 
 /** What a worker that was lost had, ends; its deployments have something to look at. Hold the worker's lock. */
-export async function losePlacements(db: Queryable, workerId: string): Promise<string[]> {
+export async function endPlacementsOfLostWorker(
+  db: Queryable,
+  workerId: string,
+): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
     db,
     `with held as materialized (
@@ -141,7 +144,7 @@ export async function failPlacement(
 }
 
 /** What a heartbeat says of one of its worker's live placements. */
-export interface Sighting {
+export interface PlacementReport {
   deploymentId: string;
   isListed: boolean;
   isUnhealthy: boolean;
@@ -166,7 +169,7 @@ const SAID_BEFORE = "interval '1 second'";
 export async function notePlacements(
   db: Queryable,
   workerId: string,
-  seen: Sighting[],
+  seen: PlacementReport[],
   graces: Graces,
 ): Promise<string[]> {
   const rows = await all<{ deployment_id: string }>(
@@ -251,7 +254,7 @@ export async function endOverdueStops(db: Queryable, graceS: number): Promise<st
  * Of the deployments that a worker serves by these ids, and that are none of its placements, those that it
  * should not: no attempt which it runs, or whose result is being worked in, is about to become one.
  */
-export async function listStrays(
+export async function listUnexpectedDeployments(
   db: Queryable,
   workerId: string,
   deploymentIds: string[],

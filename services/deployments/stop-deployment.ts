@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { splitByMonth } from "../../core/billing/accrual";
 import { usageOfLine } from "../../core/billing/line";
 import { priceJob } from "../../core/billing/pricing";
@@ -18,12 +18,13 @@ import { stopPlacements } from "./placements";
 export async function stopDeployment(
   ctx: Context,
   deploymentId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   stoppedBy: string,
 ): Promise<boolean> {
   const done = await ctx.clockWatch.transaction(async (db) => {
     const deployment = await lockDeployment(db, deploymentId);
-    if (!deployment || (viewer !== null && deployment.user_id !== viewer)) return "unknown";
+    if (!deployment || (tenantScope !== null && deployment.user_id !== tenantScope))
+      return "unknown";
     const stopped = await markStopping(db, deploymentId, stoppedBy);
     if (!stopped) return "before";
     await stopPlacements(db, deploymentId);

@@ -2,7 +2,7 @@ import { WorkflowExecutionAlreadyStartedError } from "@temporalio/client";
 import { BOOTSTRAP_WORKFLOW, type BootstrapInput } from "../../core/fleet/bootstrap";
 import { bootstrapWorkflowId } from "../../core/workflow-ids";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { claimBootstraps } from "./bootstraps";
@@ -13,7 +13,7 @@ const SWEEP_MS = 1_000;
  * Starts the workflows that set workers up. The debt is the worker's row: it is `bootstrapping`, and no
  * workflow has begun this run, or none was seen for a while; one that runs is left alone.
  */
-export class BootstrapStarter implements Part {
+export class BootstrapStarter implements Component {
   readonly name = "bootstrap-starter";
   private readonly loop: Loop;
 

@@ -1,12 +1,13 @@
 import { uptime } from "node:os";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
-import { losePlacements } from "../deployments/placements";
+import { endPlacementsOfLostWorker } from "../deployments/placements";
 import { lockHeldAttempt, unassign } from "../jobs/attempts";
-import { concludeAttempt } from "../jobs/conclude-attempt";
+import { endAttempt } from "../jobs/end-attempt";
 import { lockJob } from "../jobs/jobs";
-import { lockWorkerHolding, loseHeldAttempt, owedFor } from "../jobs/lose-attempt";
+import { lockWorkerHolding, markHeldAttemptLost, owedFor } from "../jobs/mark-lost";
+import { type Counted, HeartbeatTimeouts } from "./heartbeat-timeouts";
 import { listSignsOfLife, markDead, markDeaf, type SignsOfLife } from "./heartbeats";
 import {
   isDenied,
@@ -17,7 +18,6 @@ import {
 } from "./overdue-attempts";
 import { Presence } from "./presence";
 import { Reachability } from "./reachability";
-import { type Counted, StillnessWatch } from "./stillness-watch";
 import { strikeWorker } from "./strikes";
 import { benchWorker, releaseWorker } from "./workers";
 
@@ -27,10 +27,10 @@ class HeardAgain extends Error {
 }
 
 /** Ends what workers leave behind: silence, deafness, assignments not fetched, attempts past their time. */
-export class FleetMonitor implements Part {
+export class FleetMonitor implements Component {
   readonly name = "fleet-monitor";
-  private readonly heartbeats: StillnessWatch;
-  private readonly polls: StillnessWatch;
+  private readonly heartbeats: HeartbeatTimeouts;
+  private readonly polls: HeartbeatTimeouts;
   private readonly presence: Presence;
   private readonly network: Reachability;
   /** The sum of all heartbeat numbers at the last look. */
@@ -42,8 +42,8 @@ export class FleetMonitor implements Part {
   constructor(private readonly ctx: Context) {
     const { heartbeatTimeoutS, deafAfterS } = ctx.config.fleet;
     const sweepMs = Math.min(2_000, (heartbeatTimeoutS * 1000) / 15, (deafAfterS * 1000) / 15);
-    this.heartbeats = new StillnessWatch(heartbeatTimeoutS * 1000, sweepMs * 3);
-    this.polls = new StillnessWatch(deafAfterS * 1000, sweepMs * 3);
+    this.heartbeats = new HeartbeatTimeouts(heartbeatTimeoutS * 1000, sweepMs * 3);
+    this.polls = new HeartbeatTimeouts(deafAfterS * 1000, sweepMs * 3);
     this.presence = new Presence(sweepMs * 3);
     this.network = new Reachability(heartbeatTimeoutS * 1000);
     this.loop = new Loop("fleet-monitor", sweepMs, () => this.sweep(), ctx);
@@ -60,14 +60,14 @@ export class FleetMonitor implements Part {
   private async sweep(): Promise<void> {
     const signs = await this.look();
     const nowMs = this.ctx.clock.nowMs();
-    const beats = signs.map(({ worker_id: id, heartbeat_seq: seq }) => ({ id, seq }));
+    const heartbeats = signs.map(({ worker_id: id, heartbeat_seq: seq }) => ({ id, seq }));
     const asked = signs.flatMap(({ worker_id: id, poll_seq: seq }) =>
       seq === null ? [] : { id, seq },
     );
-    this.noteRequests(beats, nowMs);
-    for (const silent of this.heartbeats.observe(beats, nowMs)) {
+    this.noteRequests(heartbeats, nowMs);
+    for (const silent of this.heartbeats.observe(heartbeats, nowMs)) {
       // A fleet of one worker can't be told from a network that is cut; then that is one job.
-      if (beats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
+      if (heartbeats.length > 1 && !this.network.provesSilence(silent.sinceMs, nowMs)) continue;
       await this.attempt(silent.id, () => this.declareDead(silent));
     }
     for (const deaf of this.polls.observe(asked, nowMs)) {
@@ -79,7 +79,7 @@ export class FleetMonitor implements Part {
       await this.attempt(unfetched.worker_id, () => this.takeBack(unfetched));
     }
     for (const denied of await listDenied(this.ctx.pool, assignmentTimeoutS)) {
-      await this.attempt(denied.worker_id, () => this.loseDenied(denied));
+      await this.attempt(denied.worker_id, () => this.markDeniedLost(denied));
     }
     // After an outage a worker has the grace to bring what it finished meanwhile.
     const graceMs = deadlineGraceS * 1000;
@@ -89,11 +89,11 @@ export class FleetMonitor implements Part {
     }
   }
 
-  private noteRequests(beats: Counted[], nowMs: number): void {
+  private noteRequests(workers: Counted[], nowMs: number): void {
     const { lastRequestMs } = this.ctx.traffic;
     if (lastRequestMs !== undefined) this.network.record(lastRequestMs);
     // A smaller sum: a worker is dead, or gone.
-    const heartbeats = beats.reduce((sum, { seq }) => sum + seq, 0);
+    const heartbeats = workers.reduce((sum, { seq }) => sum + seq, 0);
     if (heartbeats > this.heartbeatsBefore) this.network.record(nowMs);
     this.heartbeatsBefore = heartbeats;
   }
@@ -140,11 +140,11 @@ export class FleetMonitor implements Part {
       const { firstLeaseS: leaseS } = this.ctx.config.outbox;
       const { lost, deployments } = await this.ctx.clockWatch.transaction(async (db) => {
         const losing = { workerId, reason, leaseS };
-        const { lost } = await loseHeldAttempt(db, losing, async () => true);
+        const { lost } = await markHeldAttemptLost(db, losing, async () => true);
         await lockWorkerHolding(db, workerId, undefined);
         if (!(await markDead(db, workerId, seq, reason))) throw new HeardAgain();
         if (lost) await strikeWorker(db, workerId, lost.job_id);
-        return { lost, deployments: await losePlacements(db, workerId) };
+        return { lost, deployments: await endPlacementsOfLostWorker(db, workerId) };
       });
       const line = { worker_id: workerId, lost_job: lost?.job_id };
       this.ctx.logger.warn(line, "worker is dead: silent");
@@ -172,14 +172,14 @@ export class FleetMonitor implements Part {
   }
 
   /** It was handed out, and its worker never got it, or forgot it: it goes to whoever asks next. */
-  private async loseDenied({ worker_id: workerId }: OverdueAttempt): Promise<void> {
+  private async markDeniedLost({ worker_id: workerId }: OverdueAttempt): Promise<void> {
     const losing = {
       workerId,
       reason: "its heartbeats say that it runs no job",
       leaseS: this.ctx.config.outbox.firstLeaseS,
     };
     const lost = await this.ctx.clockWatch.transaction(async (db) => {
-      const { lost } = await loseHeldAttempt(db, losing, async (held) => isDenied(held));
+      const { lost } = await markHeldAttemptLost(db, losing, async (held) => isDenied(held));
       if (!lost) return undefined;
       await lockWorkerHolding(db, workerId, undefined);
       await releaseWorker(db, workerId, { succeeded: false });
@@ -200,7 +200,7 @@ export class FleetMonitor implements Part {
       const job = await lockJob(db, jobId);
       const held = await lockHeldAttempt(db, workerId);
       if (!job || held?.job_id !== jobId || held.attempt !== attempt) return undefined;
-      const outcome = await concludeAttempt(db, job, held, {
+      const outcome = await endAttempt(db, job, held, {
         outcome: "timeout",
         error: `attempt ${attempt} ran past its ${job.timeout_s} s`,
         leaseS: this.ctx.config.outbox.firstLeaseS,

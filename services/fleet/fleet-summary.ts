@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { WorkerStatus } from "../../core/jobs/states";
 import { all, type Queryable } from "../../platform/postgres/pool";
 import { isShownTo } from "./worker-list";
@@ -18,7 +18,10 @@ export interface FleetGroup {
 }
 
 /** The workers that this viewer sees, in groups. */
-export async function readFleetGroups(db: Queryable, viewer: Viewer): Promise<FleetGroup[]> {
+export async function readFleetGroups(
+  db: Queryable,
+  tenantScope: TenantScope,
+): Promise<FleetGroup[]> {
   const isLive = "w.status in ('idle', 'busy')";
   return await all<FleetGroup & Record<string, unknown>>(
     db,
@@ -29,6 +32,6 @@ export async function readFleetGroups(db: Queryable, viewer: Viewer): Promise<Fl
             sum(w.mem_total) filter (where ${isLive}) as mem_total
      from workers w where ${isShownTo("$1")} and w.decommissioned_at is null
      group by 1, 2, 3`,
-    [viewer],
+    [tenantScope],
   );
 }

@@ -11,7 +11,7 @@ export interface Heartbeat extends WorkerCall {
 }
 
 /** How a worker stands that was just heard, and what it holds. */
-export interface Heard {
+export interface HeartbeatState {
   worker_id: string;
   user_id: string;
   bound_key_id: string | null;
@@ -53,15 +53,15 @@ export interface Patience {
  */
 export async function recordHeartbeats(
   db: Queryable,
-  beats: Heartbeat[],
+  heartbeats: Heartbeat[],
   { missingS, unhealthyS }: Patience,
-): Promise<Heard[]> {
-  return await all<Heard>(
+): Promise<HeartbeatState[]> {
+  return await all<HeartbeatState>(
     db,
     `with given as (
        select "workerId" as worker_id, "userId" as user_id, "boundKeyId" as bound_key_id, util,
               "memUsed" as used, "memTotal" as total, "errorReason" as reason
-       from json_to_recordset($1) as beats ("workerId" text, "userId" text, "boundKeyId" text,
+       from json_to_recordset($1) as heartbeats ("workerId" text, "userId" text, "boundKeyId" text,
                                             util float8, "memUsed" float8, "memTotal" float8,
                                             "errorReason" text)),
      before as materialized (
@@ -98,7 +98,7 @@ export async function recordHeartbeats(
              where p.worker_id = h.worker_id and p.state in ('serving', 'stopping')) as placements
      from heard h left join attempts a
        on a.worker_id = h.worker_id and a.state in ('assigned', 'running')`,
-    [JSON.stringify(beats), missingS, unhealthyS],
+    [JSON.stringify(heartbeats), missingS, unhealthyS],
   );
 }
 

@@ -1,5 +1,5 @@
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import type { Heartbeat } from "./heartbeats";
 import { type WorkerSample, writeSamples } from "./worker-samples";
@@ -17,7 +17,7 @@ interface Sums {
  * Keeps what workers report over time: heartbeats are added up in memory, and their means are written once a
  * minute, in one statement for all workers. No heartbeat waits for that, and what a crash loses is a minute.
  */
-export class WorkerSamples implements Part {
+export class WorkerSamples implements Component {
   readonly name = "worker samples";
   private received = new Map<string, Sums>();
   private readonly loop: Loop;

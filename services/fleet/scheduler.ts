@@ -1,9 +1,9 @@
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
+import type { LongPolls } from "./long-polls";
 import { isAnythingQueued, listAssigned, matchOnce } from "./matching";
 import { markProvisioning } from "./provisioning";
-import type { Waiters } from "./waiters";
 
 const SWEEP_MS = 2_000;
 
@@ -11,7 +11,7 @@ const SWEEP_MS = 2_000;
  * Assigns queued attempts to idle workers. Nudges coalesce: one pass runs, at most one waits, and
  * whoever nudges gets the promise of a pass that began after the nudge.
  */
-export class Scheduler implements Part {
+export class Scheduler implements Component {
   readonly name = "scheduler";
   private running: Promise<void> | undefined;
   private waiting: Promise<void> | undefined;
@@ -21,7 +21,7 @@ export class Scheduler implements Part {
 
   constructor(
     private readonly ctx: Context,
-    private readonly waiters: Waiters,
+    private readonly longPolls: LongPolls,
   ) {
     this.sweep = new Loop("scheduler", SWEEP_MS, () => this.sweepOnce(), ctx);
   }
@@ -42,7 +42,7 @@ export class Scheduler implements Part {
   }
 
   /** A pass that begins after this call. */
-  nudge(): Promise<void> {
+  wake(): Promise<void> {
     if (!this.running) {
       this.running = this.pass().finally(() => {
         this.running = undefined;
@@ -53,18 +53,18 @@ export class Scheduler implements Part {
       .catch(() => undefined)
       .then(() => {
         this.waiting = undefined;
-        return this.nudge();
+        return this.wake();
       });
     return this.waiting;
   }
 
   private readonly onQueue = (): void => {
     // A failed pass is made up for by the sweep.
-    this.nudge().catch(() => undefined);
+    this.wake().catch(() => undefined);
   };
 
   private readonly onAssigned = (workerIds: string[]): void => {
-    this.waiters.wake(workerIds);
+    this.longPolls.wake(workerIds);
   };
 
   private readonly onReconnected = (): void => {
@@ -90,7 +90,7 @@ export class Scheduler implements Part {
         continue;
       }
       this.ctx.metrics.assigned.inc(pairs.length);
-      const elsewhere = this.waiters.wake(pairs.map((pair) => pair.worker_id));
+      const elsewhere = this.longPolls.wake(pairs.map((pair) => pair.worker_id));
       if (elsewhere.length > 0) this.ctx.signals.assigned(elsewhere);
       if (sawAll) return;
     }
@@ -99,14 +99,14 @@ export class Scheduler implements Part {
   private async sweepOnce(): Promise<void> {
     // Most of the time nothing waits, and neither statement would find anything to move.
     const isQueued = await isAnythingQueued(this.ctx.pool);
-    if (isQueued) await this.nudge();
+    if (isQueued) await this.wake();
     await this.wakeAssigned();
     if (isQueued) this.markAfter = await markProvisioning(this.ctx.pool, this.markAfter);
   }
 
   /** For signals that were missed: one read for all polls parked here. */
   private async wakeAssigned(): Promise<void> {
-    const parked = this.waiters.workerIds;
-    if (parked.length > 0) this.waiters.wake(await listAssigned(this.ctx.pool, parked));
+    const parked = this.longPolls.workerIds;
+    if (parked.length > 0) this.longPolls.wake(await listAssigned(this.ctx.pool, parked));
   }
 }

@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { WorkerStatus } from "../../core/jobs/states";
 import { listPage, type Page, Where, type WithPosition } from "../../platform/postgres/pages";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -17,15 +17,15 @@ const WITH_JOB = `workers w left join attempts a
   on a.worker_id = w.worker_id and a.state in ('assigned', 'running')`;
 
 /** What viewer `viewer` sees of worker `w`. */
-const shownTo = (viewer: string): string => `w.*,
-  ${viewer}::text is null or w.user_id = ${viewer} as is_own,
-  case when ${viewer}::text is null or w.user_id = ${viewer} or exists (
-    select from jobs j where j.job_id = a.job_id and j.user_id = ${viewer}) then a.job_id end as current_job_id`;
+const shownTo = (tenantScope: string): string => `w.*,
+  ${tenantScope}::text is null or w.user_id = ${tenantScope} as is_own,
+  case when ${tenantScope}::text is null or w.user_id = ${tenantScope} or exists (
+    select from jobs j where j.job_id = a.job_id and j.user_id = ${tenantScope}) then a.job_id end as current_job_id`;
 
 /** Its own, and shared ones that may get its jobs. */
-export const isShownTo = (viewer: string): string =>
-  `(${viewer}::text is null or w.user_id = ${viewer}
-    or w.shared and coalesce(${viewer} = any(w.tenants), true))`;
+export const isShownTo = (tenantScope: string): string =>
+  `(${tenantScope}::text is null or w.user_id = ${tenantScope}
+    or w.shared and coalesce(${tenantScope} = any(w.tenants), true))`;
 
 export interface WorkerFilter {
   statuses?: WorkerStatus[] | undefined;
@@ -38,7 +38,7 @@ export interface WorkerFilter {
 /** One page of the workers that this viewer owns, and of shared ones, the latest to be registered first. */
 export async function listWorkers(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   filter: WorkerFilter,
   page: Page,
 ): Promise<WithPosition<ShownWorkerRow>[]> {
@@ -47,7 +47,7 @@ export async function listWorkers(
     from: WITH_JOB,
     order: ["w.registered_at", "w.worker_id"],
     where: new Where()
-      .with(viewer, isShownTo)
+      .with(tenantScope, isShownTo)
       .and("w.decommissioned_at is null")
       .also(filter.statuses, (statuses) => `w.status = any(${statuses})`)
       .also(filter.gpu, (text) => contains("w.gpu_name", text))
@@ -62,14 +62,14 @@ export async function listWorkers(
 export async function findShownWorker(
   db: Queryable,
   workerId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<ShownWorkerRow | undefined> {
   return await maybeOne<ShownWorkerRow>(
     db,
     `select ${shownTo("$2")} from ${WITH_JOB}
      where w.worker_id = $1 and ${isShownTo("$2")}
        and w.decommissioned_at is null`,
-    [workerId, viewer],
+    [workerId, tenantScope],
   );
 }
 
@@ -81,7 +81,7 @@ export async function findShownWorker(
 export async function findWorker(
   db: Queryable,
   workerId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   gone = false,
 ): Promise<ShownWorkerRow | undefined> {
   return await maybeOne<ShownWorkerRow>(
@@ -89,6 +89,6 @@ export async function findWorker(
     `select ${shownTo("$2")} from ${WITH_JOB}
      where w.worker_id = $1 and ($2::text is null or w.user_id = $2)
        and ($3 or w.decommissioned_at is null)`,
-    [workerId, viewer, gone],
+    [workerId, tenantScope, gone],
   );
 }

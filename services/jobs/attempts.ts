@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { ReportedUsage } from "../../core/billing/usage";
 import type { AttemptEnd, ErrorCode, JobStatus, Outcome } from "../../core/jobs/states";
 import { all, execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
@@ -73,13 +73,13 @@ export async function findAttemptState(
 export async function listAttempts(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<AttemptRow[]> {
   return await all<AttemptRow>(
     db,
     `select a.* from attempts a join jobs j using (job_id)
      where job_id = $1 and ($2::text is null or j.user_id = $2) order by attempt`,
-    [jobId, viewer],
+    [jobId, tenantScope],
   );
 }
 
@@ -203,7 +203,7 @@ const GPU_HOURS = `round((extract(epoch from ${END} - started_at) / 3600)::numer
   (select w.gpu_count from workers w where w.worker_id = attempts.worker_id)), 9)`;
 
 /** Ends a live attempt and owes its outcome to the workflow; false when it had ended already. */
-export async function endAttempt(db: Queryable, end: AttemptEnding): Promise<boolean> {
+export async function writeAttemptEnd(db: Queryable, end: AttemptEnding): Promise<boolean> {
   const changed = await execute(
     db,
     `with ended as (

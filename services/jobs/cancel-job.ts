@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { isFinal, isOwedAnotherAttempt } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
@@ -6,7 +6,7 @@ import type { OutboxRow } from "../../platform/signals";
 import type { Context } from "../context";
 import { lockWorker, releaseUnfetched } from "../fleet/workers";
 import { attemptEndOf, lockLatestAttempt } from "./attempts";
-import { concludeAttempt } from "./conclude-attempt";
+import { endAttempt } from "./end-attempt";
 import { failJob, lockJob, requestCancel } from "./jobs";
 
 type Cancelling =
@@ -28,12 +28,12 @@ type Cancelling =
 export async function cancelJob(
   ctx: Context,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   cancelledBy: string,
 ): Promise<Cancelling["answer"]> {
   const { jobs, outbox } = ctx.config;
   const how = { cancelledBy, graceS: jobs.cancelGraceS, leaseS: outbox.firstLeaseS };
-  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, viewer, how));
+  const done = await transaction(ctx.pool, (db) => cancel(db, jobId, tenantScope, how));
   if (done.answer === "ended") {
     if (done.owed) ctx.signals.emit("outbox", done.owed);
     // A worker may be free by it.
@@ -45,11 +45,11 @@ export async function cancelJob(
 async function cancel(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   { cancelledBy, graceS, leaseS }: { cancelledBy: string; graceS: number; leaseS: number },
 ): Promise<Cancelling> {
   const job = await lockJob(db, jobId);
-  if (!job || (viewer !== null && job.user_id !== viewer)) return { answer: "unknown" };
+  if (!job || (tenantScope !== null && job.user_id !== tenantScope)) return { answer: "unknown" };
   if (isFinal(job.status)) return { answer: "finished" };
   const attempt = await lockLatestAttempt(db, jobId);
   if (!attempt) throw new Error(`${jobId} has no attempt`);
@@ -63,7 +63,7 @@ async function cancel(
   }
   await requestCancel(db, jobId, attempt.attempt, graceS, cancelledBy);
   if (attempt.state === "running") return { answer: "requested" };
-  const outcome = await concludeAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
+  const outcome = await endAttempt(db, { ...job, cancel_requested_at: new Date() }, attempt, {
     outcome: "cancelled",
     error: "cancelled before a worker had it",
     leaseS,

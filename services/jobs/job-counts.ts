@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import type { WaitingJob } from "../../core/jobs/pending-reason";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
@@ -16,12 +16,12 @@ export interface JobCount {
 /** Jobs by type and status: all that have not ended, and those that ended after a time. */
 export async function countJobs(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   endedAfter: string,
 ): Promise<JobCount[]> {
-  const open = new Where().seenBy(viewer).and("status not in ('completed', 'failed')");
+  const open = new Where().seenBy(tenantScope).and("status not in ('completed', 'failed')");
   // The parameters of both parts are the same.
-  const ended = new Where().seenBy(viewer).and("completed_at is not null");
+  const ended = new Where().seenBy(tenantScope).and("completed_at is not null");
   ended.with(endedAfter, (time) => `completed_at > ${time}::timestamptz`);
   return await all<JobCount & Record<string, unknown>>(
     db,
@@ -41,10 +41,10 @@ export interface QueueFront extends WaitingJob {
 /** The largest requirement groups of the queue. */
 export async function listQueueFronts(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   limit: number,
 ): Promise<QueueFront[]> {
-  const range = viewer === null ? undefined : shapesOf(viewer);
+  const range = tenantScope === null ? undefined : shapesOf(tenantScope);
   return await all<QueueFront & Record<string, unknown>>(
     db,
     `select groups.jobs, j.job_id as "jobId", j.user_id as "userId", j.priority,

@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { ErrorCode, JobStatus } from "../../core/jobs/states";
 import { all, maybeOne, type Queryable } from "../../platform/postgres/pool";
 
@@ -17,7 +17,7 @@ export interface JobEventRow {
 export async function listJobEvents(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   afterId: number,
 ): Promise<JobEventRow[]> {
   return await all<JobEventRow>(
@@ -25,7 +25,7 @@ export async function listJobEvents(
     `select event_id, job_id, status, attempts, worker_id, error_code, created_at from job_events
      where job_id = $1 and event_id > $2 and ($3::text is null or user_id = $3)
      order by event_id`,
-    [jobId, afterId, viewer],
+    [jobId, afterId, tenantScope],
   );
 }
 
@@ -40,13 +40,13 @@ export interface JobGlance {
 export async function glanceAtJob(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<JobGlance | undefined> {
   return await maybeOne<JobGlance>(
     db,
     `select job_id, status, attempts, progress from jobs
      where job_id = $1 and ($2::text is null or user_id = $2)`,
-    [jobId, viewer],
+    [jobId, tenantScope],
   );
 }
 

@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import { type ErrorCode, JOB_STATUSES, type JobStatus } from "../../core/jobs/states";
 import { type Page, pageStatement, Where, type WithPosition } from "../../platform/postgres/pages";
@@ -26,18 +26,18 @@ export interface JobFilter {
 /** One page of jobs, newest first. */
 export async function listJobs(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   filter: JobFilter,
   page: Page,
 ): Promise<WithPosition<JobRow>[]> {
-  const { text, values } = listJobsStatement(viewer, filter, page);
+  const { text, values } = listJobsStatement(tenantScope, filter, page);
   return await allUnprepared(db, text, values);
 }
 
 /** The statement of `listJobs`; apart, so that a test can have it explained. */
-export function listJobsStatement(viewer: Viewer, filter: JobFilter, page: Page) {
+export function listJobsStatement(tenantScope: TenantScope, filter: JobFilter, page: Page) {
   const where = new Where()
-    .seenBy(viewer)
+    .seenBy(tenantScope)
     .also(filter.jobTypes, (types) => `job_type = any(${types})`)
     .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
     .also(filter.workerId, (worker) => `worker_id = ${worker}`)

@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { deleteOlder } from "../../platform/postgres/clock";
 import { all, execute, type Queryable } from "../../platform/postgres/pool";
 
@@ -45,7 +45,7 @@ export async function listMetrics(
   db: Queryable,
   jobId: string,
   attempt: number,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   maxPoints: number,
 ): Promise<MetricsPoint[]> {
   return await all<MetricsPoint & Record<string, unknown>>(
@@ -57,7 +57,7 @@ export async function listMetrics(
        where m.job_id = $1 and m.attempt = $2 and ($3::text is null or j.user_id = $3))
      select at, progress, metrics from numbered
      where back % ceil(points::float8 / $4)::bigint = 0 order by at`,
-    [jobId, attempt, viewer, maxPoints],
+    [jobId, attempt, tenantScope, maxPoints],
   );
 }
 

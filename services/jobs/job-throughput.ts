@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { JobType } from "../../core/jobs/job-types";
 import { Where } from "../../platform/postgres/pages";
 import { all, type Queryable } from "../../platform/postgres/pool";
@@ -26,12 +26,12 @@ const STARTED = "coalesce(started_at, completed_at)";
 /** What happened to jobs in each bucket of a time span, and how many waited and ran at its end. */
 export async function readThroughput(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   jobTypes: JobType[] | undefined,
   { since, until, bucketS }: TimeSpan,
 ): Promise<ThroughputBucket[]> {
   const where = new Where()
-    .seenBy(viewer)
+    .seenBy(tenantScope)
     .also(jobTypes, (types) => `job_type = any(${types})`)
     .with(until, (time) => `created_at < ${time}::timestamptz`);
   const placeOf = (value: unknown): string => `$${where.values.push(value)}`;

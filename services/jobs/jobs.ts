@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Requirements } from "../../core/jobs/requirements";
@@ -169,12 +169,12 @@ export async function insertJob(db: Queryable, job: NewJob): Promise<JobRow | un
 export async function findJob(
   db: Queryable,
   jobId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<JobRow | undefined> {
   return await maybeOne<JobRow>(
     db,
     `select *, ${DERIVED} from jobs where job_id = $1 and ($2::text is null or user_id = $2)`,
-    [jobId, viewer],
+    [jobId, tenantScope],
   );
 }
 

@@ -1,9 +1,9 @@
 import { execute, maybeOne, type Queryable } from "../../platform/postgres/pool";
 import type { WorkerCall } from "../fleet/workers";
-import type { HandOut } from "./hand-out";
+import type { Dispatch } from "./dispatch";
 
 /** A running attempt in the hands of its worker, with what its job names. */
-export interface Lease extends Omit<HandOut, "timeout_s" | "is_cancelled" | "serving_token"> {
+export interface Lease extends Omit<Dispatch, "timeout_s" | "is_cancelled" | "serving_token"> {
   checkpoint: Checkpoint | null;
   /** Where its log is; null as long as none is stored. */
   logs_uri: string | null;

@@ -1,5 +1,5 @@
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Context } from "../context";
 import { type MetricsReport, writeMetrics } from "./job-metrics";
 
@@ -7,7 +7,7 @@ import { type MetricsReport, writeMetrics } from "./job-metrics";
  * Keeps what running jobs report: the newest report of each is held in memory and written every few seconds, all
  * in one statement. No heartbeat waits for that.
  */
-export class JobMetrics implements Part {
+export class JobMetrics implements Component {
   readonly name = "job metrics";
   private newest = new Map<string, MetricsReport>();
   private readonly loop: Loop;

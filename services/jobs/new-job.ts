@@ -4,7 +4,7 @@ import type { RateCard } from "../../core/billing/rate-card";
 import { NotFound } from "../../core/errors";
 import type { JobType } from "../../core/jobs/job-types";
 import type { Submission } from "../../core/jobs/payloads";
-import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf, requirementsOf } from "../../core/jobs/requirements";
 import { newId } from "../../platform/ids";
 import { ownStoreOf } from "../../platform/store/open-store";
 import { findOwnArtifacts } from "../artifacts/artifacts";
@@ -45,7 +45,7 @@ export function newJob({ config }: Context, asked: Asked): NewJob {
     timeoutS: submission.timeout_s ?? policy[type]?.timeout_s ?? timeoutS,
     maxAttempts: submission.max_attempts,
     requirements,
-    shape: shapeOf(userId, requirements),
+    shape: requirementGroupOf(userId, requirements),
     rateCard: asked.rateCard,
     expectedCostUsd: asked.expectedCostUsd ?? null,
     requestId: asked.requestId,

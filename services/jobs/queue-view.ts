@@ -1,4 +1,4 @@
-import type { FleetMember, QueuedShape } from "../../core/jobs/pending-reason";
+import type { FleetMember, QueuedGroup } from "../../core/jobs/pending-reason";
 import { all, type Queryable } from "../../platform/postgres/pool";
 
 /** Every worker that is in the fleet, as the scheduler sees it. */
@@ -21,8 +21,8 @@ const JOBS = 100;
 const SHAPES = 200;
 
 /** The front of the queue, shape by shape: bounded, however deep it is. */
-export async function readQueue(db: Queryable): Promise<QueuedShape[]> {
-  return await all<QueuedShape & Record<string, unknown>>(
+export async function readQueue(db: Queryable): Promise<QueuedGroup[]> {
+  return await all<QueuedGroup & Record<string, unknown>>(
     db,
     `with recursive shapes (shape, n) as (
        (select shape, 1 from attempts where state = 'queued' order by shape limit 1)

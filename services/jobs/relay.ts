@@ -1,7 +1,7 @@
 import { Batcher } from "../../platform/concurrency/batcher";
 import { Loop } from "../../platform/loop";
 import { isDatabaseError } from "../../platform/postgres/errors";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { OutboxRow } from "../../platform/signals";
 import {
   isRefusal,
@@ -39,7 +39,7 @@ const SETTLED_AT_ONCE = 500;
  * Tells Temporal what Postgres decided: that a job exists, and how an attempt ended. Each is a row of
  * the outbox until Temporal has taken it, so a submission or a result outlives Temporal's absence.
  */
-export class Relay implements Part {
+export class Relay implements Component {
   readonly name = "relay";
   private readonly loop: Loop;
   private readonly inFlight = new Set<Promise<void>>();

@@ -1,7 +1,7 @@
 import { setImmediate as afterOthers } from "node:timers/promises";
 import { Gauge, Registry } from "prom-client";
 import { outlookOf } from "../../core/jobs/pending-reason";
-import { shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf } from "../../core/jobs/requirements";
 import { listUnwrittenDeployments, listUnwrittenStorage } from "../billing/billing-months";
 import type { Context } from "../context";
 import { readFleet, readQueue } from "../jobs/queue-view";
@@ -85,7 +85,7 @@ export class StandingMetrics {
     const reasons = new Map<string, string>();
     for (const shape of queue) {
       const { reason } = outlookOf(shape, fleet);
-      reasons.set(shapeOf(shape.userId, shape), reason?.code ?? "workers_busy");
+      reasons.set(requirementGroupOf(shape.userId, shape), reason?.code ?? "workers_busy");
       // In a large fleet each takes a while.
       await afterOthers();
     }

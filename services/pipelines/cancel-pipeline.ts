@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { isOver } from "../../core/pipelines/step";
 import { transaction } from "../../platform/postgres/transaction";
 import type { Context } from "../context";
@@ -12,11 +12,11 @@ import { askWorkflow, listUnfinishedJobs, lockPipeline, requestPipelineCancel } 
 export async function cancelPipeline(
   ctx: Context,
   pipelineId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   cancelledBy: string,
 ): Promise<"requested" | "over" | "unknown"> {
   const answer = await transaction(ctx.pool, async (db) => {
-    const pipeline = await lockPipeline(db, pipelineId, viewer);
+    const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) return "unknown";
     if (isOver(pipeline.status)) return "over";
     await requestPipelineCancel(db, pipelineId);

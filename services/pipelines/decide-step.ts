@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import { Conflict, InvalidRequest, NotFound } from "../../core/errors";
 import { requireStep } from "../../core/pipelines/graph";
 import type { Queryable } from "../../platform/postgres/pool";
@@ -18,13 +18,13 @@ import { type Decision, decideStep as decide } from "./step-changes";
 export async function decideStep(
   ctx: Context,
   pipelineId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   step: string | undefined,
   decision: Decision,
   principal?: AuditEntry["principal"],
 ): Promise<string> {
   const decided = await transaction(ctx.pool, async (db) => {
-    const pipeline = await lockPipeline(db, pipelineId, viewer);
+    const pipeline = await lockPipeline(db, pipelineId, tenantScope);
     if (!pipeline) throw new NotFound("pipeline", pipelineId);
     const name = await nameStep(db, pipelineId, step, decision);
     if (await decide(db, pipelineId, name, decision)) {

@@ -1,5 +1,5 @@
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import { reasonOf } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { wakePipeline } from "./pipeline-workflows";
@@ -14,7 +14,7 @@ const MAX_BACKOFF_S = 10;
  * pipeline's row: it counts what was asked and what its workflow was told. Workflows that are gone, the
  * reconciler finds.
  */
-export class PipelineStarter implements Part {
+export class PipelineStarter implements Component {
   readonly name = "pipeline-starter";
   private readonly loop: Loop;
   private readonly inFlight = new Set<Promise<void>>();

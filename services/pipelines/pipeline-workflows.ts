@@ -10,7 +10,7 @@ import {
 } from "../../core/workflow-ids";
 import type { Context } from "../context";
 import { forgetStuckWrites } from "../jobs/stuck-writes";
-import { nudgeWorkflow } from "../temporal/nudge-workflow";
+import { wakeWorkflow } from "../temporal/wake-workflow";
 import type { WorkflowKind } from "../temporal/workflow-kind";
 import {
   isIdle,
@@ -19,7 +19,7 @@ import {
   readWorkflow,
   type WorkflowState,
 } from "../temporal/workflow-state";
-import { noteTold, type OwedPipeline } from "./pipelines";
+import { type OwedPipeline, recordWake } from "./pipelines";
 import {
   type ComparedPipeline,
   findComparedPipeline,
@@ -39,14 +39,14 @@ export const pipelineWorkflows = (ctx: Context): WorkflowKind => ({
 /** Starts a pipeline's workflow, or wakes the one that runs. A started one goes on where the steps are. */
 export async function wakePipeline(ctx: Context, owed: OwedPipeline): Promise<void> {
   const { pipeline_id: pipelineId, user_id: userId, request_id: requestId, asked } = owed;
-  await nudgeWorkflow(ctx, {
+  await wakeWorkflow(ctx, {
     workflow: PIPELINE_WORKFLOW,
     workflowId: pipelineWorkflowId(pipelineId),
     input: { pipelineId, requestId },
     userId,
     summary: `pipeline of ${userId}`,
   });
-  await noteTold(ctx.pool, pipelineId, asked);
+  await recordWake(ctx.pool, pipelineId, asked);
 }
 
 /**

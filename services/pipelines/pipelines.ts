@@ -1,4 +1,4 @@
-import type { Viewer } from "../../core/accounts/principal";
+import type { TenantScope } from "../../core/accounts/principal";
 import type { RateCard } from "../../core/billing/rate-card";
 import type { PipelineDefinition } from "../../core/pipelines/definition";
 import type { PipelineStatus } from "../../core/pipelines/step";
@@ -82,12 +82,12 @@ export async function insertPipeline(db: Queryable, given: NewPipeline): Promise
 export async function findPipeline(
   db: Queryable,
   pipelineId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<PipelineRow | undefined> {
   return await maybeOne<PipelineRow>(
     db,
     "select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)",
-    [pipelineId, viewer],
+    [pipelineId, tenantScope],
   );
 }
 
@@ -95,13 +95,13 @@ export async function findPipeline(
 export async function lockPipeline(
   db: Queryable,
   pipelineId: string,
-  viewer: Viewer,
+  tenantScope: TenantScope,
 ): Promise<PipelineRow | undefined> {
   return await maybeOne<PipelineRow>(
     db,
     `select * from pipelines where pipeline_id = $1 and ($2::text is null or user_id = $2)
      for no key update`,
-    [pipelineId, viewer],
+    [pipelineId, tenantScope],
   );
 }
 
@@ -115,12 +115,12 @@ export interface PipelineFilter {
 /** One page of pipelines, newest first. */
 export async function listPipelines(
   db: Queryable,
-  viewer: Viewer,
+  tenantScope: TenantScope,
   filter: PipelineFilter,
   page: Page,
 ): Promise<WithPosition<PipelineRow>[]> {
   const where = new Where()
-    .seenBy(viewer)
+    .seenBy(tenantScope)
     .also(filter.statuses, (statuses) => `status = any(${statuses})`)
     .also(filter.tags, (tags) => `tags @> ${tags}::text[]`)
     .also(filter.text, (text) =>
@@ -194,7 +194,7 @@ export async function claimOwed(
 }
 
 /** It has heard of everything up to this question. */
-export async function noteTold(db: Queryable, pipelineId: string, asked: number): Promise<void> {
+export async function recordWake(db: Queryable, pipelineId: string, asked: number): Promise<void> {
   await execute(
     db,
     `update pipelines set told = greatest(told, $2), tries = 0, seen_at = now()

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { runEach } from "../../platform/concurrency/run-each";
 import { Loop } from "../../platform/loop";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import { reasonOf, TEMPORAL_DEADLINE_MS } from "../../platform/temporal/client";
 import type { Context } from "../context";
 import { deploymentWorkflows } from "../deployments/deployment-workflows";
@@ -24,7 +24,7 @@ const BUSY_SHARE = 0.2;
  * row, or whose row is not there. And at rows that are due: there is something to do, and the workflow does
  * nothing.
  */
-export class Reconciler implements Part {
+export class Reconciler implements Component {
   readonly name = "reconciler";
   private readonly loop: Loop;
   private readonly stopping = new AbortController();

@@ -3,7 +3,7 @@ import { inBrowser, openSignedIn } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
 import { BYO_DATA, startPipeline, untilPipeline } from "../support/pipelines";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** What tenants and workers write is shown as text, wherever it stands. */
 const CORPUS = [
@@ -78,7 +78,7 @@ inBrowser("hostile text", () => {
     return id;
   }
 
-  async function runJob(end: (job: HandedJob) => Promise<unknown>): Promise<HandedJob> {
+  async function runJob(end: (job: DispatchedJob) => Promise<unknown>): Promise<DispatchedJob> {
     await stage.forge.user.submit("generate", {
       task: TEXT,
       size: 5,
@@ -94,13 +94,13 @@ inBrowser("hostile text", () => {
     return job;
   }
 
-  async function fail(job: HandedJob): Promise<void> {
+  async function fail(job: DispatchedJob): Promise<void> {
     const log = `${CORPUS.join("\n")}\n${TURNED}\nERROR ${IMAGE}\n\u001b[31m${SCRIPT}\u001b[0m\n`;
     expect(await worker.log(job, log)).toBe(202);
     await worker.fail(job, { error: `${TEXT} ${TURNED}` });
   }
 
-  async function complete(job: HandedJob): Promise<void> {
+  async function complete(job: DispatchedJob): Promise<void> {
     const rows = `${JSON.stringify({ [IMAGE]: SCRIPT })}\n`;
     for (const name of [`${IMAGE}.jsonl`, SCRIPT]) {
       expect(await worker.upload(job, name, rows)).toBeLessThan(300);

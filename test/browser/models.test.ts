@@ -3,7 +3,7 @@ import { execute } from "../../platform/postgres/pool";
 import { accessibilityProblems, FORMS, inBrowser, lookAtAll } from "../support/browser";
 import { browserStage } from "../support/browser-stage";
 import { untilEnded } from "../support/jobs";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Models: how they are trained, how good they are, what tells one from another, and their end. */
 const stage = browserStage({ env: { FORGE_JOB_METRICS_S: "0.2" }, path: "/jobs" });
@@ -12,7 +12,7 @@ const lossAt = (step: number): number => 3 * Math.exp(-step / 40) + 0.6 + 0.05 *
 
 inBrowser("models", () => {
   let worker: TestWorker;
-  let running: HandedJob;
+  let running: DispatchedJob;
   const models: string[] = [];
   let training = "";
 
@@ -46,7 +46,7 @@ inBrowser("models", () => {
     running = await submit("train", { dataset_id: "ds_x", model: "llama-3-8b" });
   });
 
-  async function submit(type: "train" | "evaluate", payload: object): Promise<HandedJob> {
+  async function submit(type: "train" | "evaluate", payload: object): Promise<DispatchedJob> {
     await stage.forge.user.submit(type, { ...payload });
     return await worker.take();
   }

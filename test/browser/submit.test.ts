@@ -91,13 +91,13 @@ inBrowser("the form that submits jobs", () => {
     await openForm(page, "type=generate");
     await fillGenerate(page, "medicine");
     let lost = 0;
-    const loseFirst = async (route: Route): Promise<void> => {
+    const markFirstLost = async (route: Route): Promise<void> => {
       if (route.request().method() !== "POST" || lost > 0) return await route.continue();
       lost += 1;
       await route.fetch();
       await route.abort("connectionreset");
     };
-    await page.route("**/api/jobs/generate", loseFirst);
+    await page.route("**/api/jobs/generate", markFirstLost);
     await page.getByRole("button", { name: /^Submit the/ }).dblclick();
     await page.waitForURL(/\/ui\/jobs\/job_/);
     await page.unroute("**/api/jobs/generate");

@@ -5,10 +5,10 @@ import fc from "fast-check";
 import pg from "pg";
 import { billJob, requireBillable } from "../../activities/billing/billing";
 import { createDeploymentActivities } from "../../activities/deployments/deployments";
-import { compareSightings } from "../../agent-bridge/sightings";
+import { compareDeploymentHealth } from "../../agent-bridge/deployment-health";
 import { DEFAULT_RATE_CARD } from "../../core/billing/rate-card";
 import { NO_USAGE } from "../../core/billing/usage";
-import { requirementsOf, shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf, requirementsOf } from "../../core/jobs/requirements";
 import { IMPOSSIBLE_DEPLOYMENTS, recomputeAccruals } from "../../dev/deployment-invariants";
 import { checkoutRoot } from "../../dev/stack/paths";
 import { newId } from "../../platform/ids";
@@ -16,11 +16,11 @@ import { all, execute, maybeOne } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { reserveArtifact } from "../../services/artifacts/artifacts";
 import { LIFETIME_DAYS } from "../../services/billing/lifetime";
-import { endOverdueStops, losePlacements } from "../../services/deployments/placements";
+import { endOverdueStops, endPlacementsOfLostWorker } from "../../services/deployments/placements";
 import { stopDeployment } from "../../services/deployments/stop-deployment";
 import { markDead, recordHeartbeats } from "../../services/fleet/heartbeats";
 import { decommissionWorker, lockWorker, upsertWorker } from "../../services/fleet/workers";
-import { endAttempt } from "../../services/jobs/attempts";
+import { writeAttemptEnd } from "../../services/jobs/attempts";
 import {
   completeDeployJob,
   completePlacementJob,
@@ -135,7 +135,7 @@ async function begin(workerId: string): Promise<string> {
     timeoutS: 60,
     maxAttempts: 1,
     requirements,
-    shape: shapeOf(USER, requirements),
+    shape: requirementGroupOf(USER, requirements),
     rateCard: DEFAULT_RATE_CARD,
     expectedCostUsd: null,
     requestId: "r",
@@ -178,7 +178,7 @@ async function run(jobId: string, workerId: string): Promise<boolean> {
     const result = { inference_url: "http://x/v1" };
     const usage = { ...NO_USAGE, deployment_lifetime_days: 99 };
     const ending = { outcome: "completed", result, usage, metrics: {}, leaseS: 3_600 } as const;
-    return taken === 1 && (await endAttempt(db, { jobId, attempt: 1, ...ending }));
+    return taken === 1 && (await writeAttemptEnd(db, { jobId, attempt: 1, ...ending }));
   });
 }
 
@@ -238,14 +238,14 @@ async function act(deploymentId: string, one: Action): Promise<void> {
         const known = await lockWorker(db, workerId);
         if (one.does === "decommission") await decommissionWorker(db, workerId);
         else await markDead(db, workerId, known?.heartbeat_seq ?? 0, "silent");
-        await losePlacements(db, workerId);
+        await endPlacementsOfLostWorker(db, workerId);
       });
     case "beat": {
       const told = { workerId, userId: USER, util: null, memUsed: null, memTotal: null };
       const beat = { ...told, boundKeyId: null, errorReason: null };
       const [heard] = await recordHeartbeats(ctx.pool, [beat], ctx.config.deployments);
       if (!heard) return;
-      await compareSightings(ctx, heard, {
+      await compareDeploymentHealth(ctx, heard, {
         ...(one.lists === null ? {} : { deployments: one.lists ? [deploymentId] : [] }),
         unhealthy_deployments: one.isSick ? [deploymentId] : [],
       });

@@ -4,7 +4,7 @@ import { all, type Queryable } from "../../platform/postgres/pool";
 import { transaction } from "../../platform/postgres/transaction";
 import { forgetOldKeys } from "../../services/accounts/idempotency-keys";
 import { deleteOldChangeEvents } from "../../services/accounts/tenant-events";
-import { buryExpired } from "../../services/artifacts/artifact-deletion";
+import { markExpiredDeleted } from "../../services/artifacts/artifact-deletion";
 import { listAbandoned } from "../../services/artifacts/dataset-uploads";
 import { deleteOldMetrics } from "../../services/jobs/job-metrics";
 import { type Database, openDatabase } from "../support/database";
@@ -152,7 +152,11 @@ test.each<[string, string, (db: Queryable) => Promise<unknown>]>([
   ["events", "change_events_by_age", (db) => deleteOldChangeEvents(db, 1)],
   ["metrics of jobs", "job_metrics_by_age", (db) => deleteOldMetrics(db, 1)],
   ["unfinished uploads", "artifacts_unregistered", (db) => listAbandoned(db, undefined, 1)],
-  ["artifacts under a rule", "artifacts_by_kind", (db) => buryExpired(db, RULE, undefined, 1)],
+  [
+    "artifacts under a rule",
+    "artifacts_by_kind",
+    (db) => markExpiredDeleted(db, RULE, undefined, 1),
+  ],
 ])("old %s are found by their index, whatever is recorded of the clock", async (_, index, work) => {
   const plan = await explain(work);
   const at = plan.findIndex((line) => line.includes(`using ${index} `));

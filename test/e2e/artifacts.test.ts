@@ -16,7 +16,7 @@ import {
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilPutOff } from "../support/jobs";
 import { createTenant } from "../support/tenants";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** The registry: what is measured, what leads where, and how artifacts go. */
 let forge: Forge;
@@ -290,7 +290,7 @@ test("what an attempt that lost has left never shows, and is swept", async () =>
   await untilEnded(forge.user, job_id);
   const { manifest } = await artifactOf(forge.user, job_id);
   expect(manifest).toMatchObject({ attempt: 2, num_rows: 3, files: [{ path: "scored.jsonl" }] });
-  const minted = (job: HandedJob): string => String(job.output_ids.dataset_id);
+  const minted = (job: DispatchedJob): string => String(job.output_ids.dataset_id);
   expect((await forge.user.call("GET", `/api/artifacts/${minted(lost)}`)).status).toBe(404);
   const datasets = join(forge.stack.storeDir, "artifacts", "datasets");
   await waitFor("the lost folder to go", () => !readdirSync(datasets).includes(minted(lost)));

@@ -3,7 +3,7 @@ import type { Answer, Job } from "../../dev/api-client";
 import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded, untilStatus } from "../support/jobs";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 const GRACE_S = 2;
 
@@ -37,7 +37,7 @@ const CANCELLED = { status: "failed", error_code: "cancelled" };
 async function running(
   name: string,
   gpu?: { name: string; memory_gb: number },
-): Promise<{ worker: TestWorker; jobId: string; job: HandedJob }> {
+): Promise<{ worker: TestWorker; jobId: string; job: DispatchedJob }> {
   const worker = await forge.worker(name, gpu);
   const { job_id: jobId } = await forge.user.submit("audit", AUDIT);
   const job = await worker.take();

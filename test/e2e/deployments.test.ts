@@ -13,7 +13,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { slowTest } from "../support/slow";
-import type { HandedJob } from "../support/test-worker";
+import type { DispatchedJob } from "../support/test-worker";
 
 /** A deployed model's life, over real HTTP: what becomes of it when its workers die, hide it, or are told. */
 let forge: Forge;
@@ -245,7 +245,7 @@ test("as a teacher it is named by where it runs now, while it does", async () =>
   reader.beat(200);
   const teacherOf = async (): Promise<object | undefined> => {
     await forge.user.submit("generate", { task: "t", size: 1, teacher: id });
-    const job = (await reader.take()) as HandedJob & { inputs: { param: string }[] };
+    const job = (await reader.take()) as DispatchedJob & { inputs: { param: string }[] };
     await reader.fail(job);
     await untilEnded(forge.user, job.job_id);
     return job.inputs.find(({ param }) => param === "teacher");
@@ -261,7 +261,7 @@ test("as a teacher it is named by where it runs now, while it does", async () =>
   const second = await forge.worker("reader-2");
   second.beat(200);
   const { job_id } = await forge.user.submit("generate", { task: "t", size: 1, teacher: id });
-  const asked = (await second.take()) as HandedJob & { inputs: object[] };
+  const asked = (await second.take()) as DispatchedJob & { inputs: object[] };
   expect(asked.job_id).toBe(job_id);
   expect(asked.inputs).toMatchObject([{ param: "teacher", withheld: true, retryable: true }]);
   await second.fail(asked);

@@ -8,12 +8,12 @@ import { waitFor } from "../../dev/stack/wait";
 import { artifactOf, download } from "../support/artifacts";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Names that try to lead out of where they belong, at every place that takes one. */
 let forge: Forge;
 let worker: TestWorker;
-let job: HandedJob;
+let job: DispatchedJob;
 
 /** At each of four places, none twice. */
 const NAMES = process.env.TEST_SLOW ? 2_600 : 100;
@@ -251,7 +251,7 @@ test("a dataset_uri leads to nothing that is not its tenant's", async () => {
       else expect(answer).toMatchObject({ status: 400, body: { error: { param: "dataset_uri" } } });
     }
   });
-  interface Handed extends HandedJob {
+  interface Handed extends DispatchedJob {
     inputs: { value: string; files?: { path: string }[] }[];
   }
   expect(accepted).toBeGreaterThan(20);

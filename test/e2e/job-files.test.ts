@@ -9,7 +9,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { pathsBelow } from "../support/paths-below";
 import { createTenant } from "../support/tenants";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Log, uploads, checkpoints and inputs of a running attempt, over HTTP. */
 const MAX_LOG = 100_000;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await forge?.stop();
 });
 
-interface Handed extends HandedJob {
+interface Handed extends DispatchedJob {
   inputs: { param: string; files?: { path: string; url: string; size_bytes: number }[] }[];
   resume_from: { name: string; url: string; attempt: number } | null;
 }

@@ -4,7 +4,7 @@ import { writeMetrics } from "../../services/jobs/job-metrics";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT } from "../support/jobs";
 import { createTenant } from "../support/tenants";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 
@@ -26,7 +26,7 @@ interface Metrics {
 const read = (jobId: string, query = "", api = forge.user): Promise<Metrics> =>
   api.get<Metrics>(`/api/jobs/${jobId}/metrics${query}`);
 
-async function running(id: string): Promise<{ worker: TestWorker; job: HandedJob }> {
+async function running(id: string): Promise<{ worker: TestWorker; job: DispatchedJob }> {
   const worker = await forge.worker(id);
   await forge.user.submit("audit", AUDIT);
   return { worker, job: await worker.take() };

@@ -7,7 +7,7 @@ import {
   mayRun,
   type QueuedJob,
 } from "../../core/fleet/matching";
-import { shapeOf } from "../../core/jobs/requirements";
+import { requirementGroupOf } from "../../core/jobs/requirements";
 import { cpuSeconds } from "../../dev/stack/cpu-time";
 import { all, createPool, execute, maybeOne } from "../../platform/postgres/pool";
 import { createKey } from "../../services/accounts/keys";
@@ -93,7 +93,7 @@ async function fill(queue: QueuedJob[], fleet: Fleet): Promise<void> {
 /** Jobs straight into the tables, each with its first attempt queued. */
 async function submit(queue: QueuedJob[]): Promise<void> {
   const { pool } = forge.ctx;
-  const rows = queue.map((each) => ({ ...each, shape: shapeOf(each.userId, each) }));
+  const rows = queue.map((each) => ({ ...each, shape: requirementGroupOf(each.userId, each) }));
   await execute(
     pool,
     `with q as (select * from jsonb_array_elements($1::jsonb) as each(q)),

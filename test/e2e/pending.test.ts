@@ -3,7 +3,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { type Forge, startForge } from "../support/forge";
 import { AUDIT, untilEnded } from "../support/jobs";
 import { createTenant, type Tenant } from "../support/tenants";
-import { type HandedJob, TestWorker } from "../support/test-worker";
+import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** What people are told while they wait, and what an operator's own rules do. */
 let forge: Forge;
@@ -131,7 +131,7 @@ test("a tenant over its share waits for those that hold less, and is told so", a
   const submit = async (api: ApiClient): Promise<string> =>
     (await api.submit("audit", { ...AUDIT, ...shared })).job_id;
   const first = [await submit(forge.user), await submit(forge.user), await submit(other.user)];
-  const held = new Map<TestWorker, HandedJob>();
+  const held = new Map<TestWorker, DispatchedJob>();
   for (const worker of workers) held.set(worker, await worker.take());
   const mine = await submit(forge.user);
   const theirs = await submit(other.user);
@@ -169,7 +169,7 @@ test("between two attempts, while Temporal is away", async () => {
   });
   forge.own("temporal").signal("SIGCONT");
   expect(await worker.take()).toMatchObject({ job_id, attempt: 2 });
-  await worker.complete({ ...job, attempt: 2 } as HandedJob);
+  await worker.complete({ ...job, attempt: 2 } as DispatchedJob);
   await untilEnded(forge.user, job_id);
 });
 

@@ -2,7 +2,7 @@ import type { ApiClient, Job } from "../../dev/api-client";
 import { deploy, servingWorker, stop } from "../support/deployments";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded, untilStatus } from "../support/jobs";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Where a job's log is, and what its artifact came from: told of every job, however it ends. */
 let forge: Forge;
@@ -26,20 +26,20 @@ afterAll(async () => {
 });
 
 describe("a log that is stored is named by the job", () => {
-  const uriOf = (job: HandedJob): string =>
+  const uriOf = (job: DispatchedJob): string =>
     `forge://artifacts/logs/${job.job_id}/attempt-${job.attempt}.log`;
 
-  const append = (job: HandedJob, text: string, from = 0): Promise<number> =>
+  const append = (job: DispatchedJob, text: string, from = 0): Promise<number> =>
     worker.log(job, text, from);
 
-  async function run(more: object = {}): Promise<HandedJob> {
+  async function run(more: object = {}): Promise<DispatchedJob> {
     await user.submit("generate", { ...GENERATE, ...more });
     const job = await worker.take();
     expect(await append(job, "first words\n")).toBe(202);
     return job;
   }
 
-  const ended = async (job: HandedJob): Promise<Job> => await untilEnded(user, job.job_id);
+  const ended = async (job: DispatchedJob): Promise<Job> => await untilEnded(user, job.job_id);
 
   test("while it runs", async () => {
     await user.submit("generate", GENERATE);

@@ -10,7 +10,7 @@ import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { writeHandlers } from "../support/own-handlers";
 import { createTenant } from "../support/tenants";
-import type { HandedJob } from "../support/test-worker";
+import type { DispatchedJob } from "../support/test-worker";
 
 /** A control plane whose store is a bucket, and a tenant with one of its own, on a real S3 server. */
 let forge: Forge;
@@ -148,7 +148,7 @@ const ownBucket = (more: object = {}): object => ({
       "s3://tenants-own/rows.jsonl",
     ]) {
       await user.submit("audit", { dataset_uri: uri });
-      const job = (await thief.take()) as HandedJob & { inputs: { files?: unknown }[] };
+      const job = (await thief.take()) as DispatchedJob & { inputs: { files?: unknown }[] };
       expect(job.inputs[0]?.files).toBeUndefined();
       await thief.fail(job);
       await untilEnded(user, job.job_id);

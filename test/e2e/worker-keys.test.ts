@@ -2,7 +2,7 @@ import { ApiClient } from "../../dev/api-client";
 import { type Forge, startForge } from "../support/forge";
 import { untilEnded } from "../support/jobs";
 import { createTenant } from "../support/tenants";
-import { type HandedJob, TestWorker } from "../support/test-worker";
+import { type DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Keys for a number of workers: the key on one box is worth nothing for any other. */
 let forge: Forge;
@@ -112,9 +112,9 @@ test("another box with a key for any worker can do nothing with an attempt hande
   const apiOf = ({ key }: { key: string }) => new ApiClient(forge.stack.apiUrl, key);
   await new TestWorker(apiOf(own), "guarded").register();
   await new TestWorker(apiOf(own), "plain").register();
-  const poll = (id: string, by: { key: string }, more: object = {}): Promise<HandedJob> =>
-    apiOf(by).post<HandedJob>("/worker/next_job", { worker_id: id, ...more });
-  const send = async (job: HandedJob, id: string, by: { key: string }, token?: string) => {
+  const poll = (id: string, by: { key: string }, more: object = {}): Promise<DispatchedJob> =>
+    apiOf(by).post<DispatchedJob>("/worker/next_job", { worker_id: id, ...more });
+  const send = async (job: DispatchedJob, id: string, by: { key: string }, token?: string) => {
     const ways = [
       ["PATCH", "log"],
       ["GET", "inputs/dataset_uri/data.parquet"],
@@ -139,7 +139,7 @@ test("another box with a key for any worker can do nothing with an attempt hande
     });
     return await Promise.all(statuses);
   };
-  const finish = async (job: HandedJob, id: string, by: { key: string }, token?: string) => {
+  const finish = async (job: DispatchedJob, id: string, by: { key: string }, token?: string) => {
     const body = { worker_id: id, job_id: job.job_id, status: "completed", lease_token: token };
     return (await apiOf(by).call("POST", "/worker/job_result", body)).status;
   };

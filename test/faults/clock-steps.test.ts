@@ -11,7 +11,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { ServingWorker } from "../support/serving-worker";
 import { useSettableClock } from "../support/settable-clock";
 import { oneFormOf, slowTest } from "../support/slow";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** The database's clock is set forward and back while jobs and deployments run. */
 const DAY_S = 86_400;
@@ -156,7 +156,7 @@ describe("a deployment is billed for the time that it lived though the clock", (
   });
 });
 
-const ENDS: Record<string, (worker: TestWorker, job: HandedJob) => Promise<unknown>> = {
+const ENDS: Record<string, (worker: TestWorker, job: DispatchedJob) => Promise<unknown>> = {
   result: (worker, job) => worker.complete(job),
   restart: (worker) => worker.register(A100, { boot_id: "another" }),
   decommission: ({ id }) => forge.user.call("DELETE", `/api/workers/${id}`),

@@ -13,7 +13,7 @@ import { AUDIT, untilEnded } from "../support/jobs";
 import { holding, untilSomebodyWaits } from "../support/locks";
 import { slowTest } from "../support/slow";
 import { withoutDatasets } from "../support/store";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 let forge: Forge;
 let worker: TestWorker;
@@ -99,7 +99,7 @@ test("a cancel pressed in the Temporal UI does not lose a job whose result is ac
   await untilSettled(job_id);
   await withoutDatasets(forge.stack.storeDir, async () => {
     expect((await worker.complete(handed)).status).toBe(200);
-    // Heard any earlier it would be a cancel like any other, and heard any later the job had ended.
+    // HeartbeatState any earlier it would be a cancel like any other, and heard any later the job had ended.
     await workflowOf(job_id).cancel();
     const heard = `"job_id":"${job_id}","answer":"finalising","msg":"cancelled through Temporal"`;
     await waitFor("the cancel to be heard", () =>
@@ -153,8 +153,8 @@ test("a job that ends while it is compared keeps the one run that its workflow h
 
 describe("the database comes back without an attempt's end, while its workflow writes the job's", () => {
   test.each([
-    ["completed", "billing_records", (handed: HandedJob) => worker.complete(handed)],
-    ["failed", "billing_lines", (handed: HandedJob) => worker.fail(handed)],
+    ["completed", "billing_records", (handed: DispatchedJob) => worker.complete(handed)],
+    ["failed", "billing_lines", (handed: DispatchedJob) => worker.fail(handed)],
   ])("%s: the job goes on with the attempt that it has", async (_outcome, table, report) => {
     const { job_id } = await forge.user.submit("audit", AUDIT);
     const handed = await worker.take();

@@ -12,7 +12,7 @@ import { kept, type Outcome, type Step } from "../support/sdk-contract";
 import { SdkFleet, type Tenant } from "../support/sdk-fleet";
 import { DIFFERENT_CLIENTS, RUNNERS } from "../support/sdk-runners";
 import { oneFormOf } from "../support/slow";
-import type { HandedJob, TestWorker } from "../support/test-worker";
+import type { DispatchedJob, TestWorker } from "../support/test-worker";
 
 /** Every client through a real TCP proxy that cuts, withholds and slows: right results, once, and an end. */
 let forge: Forge;
@@ -244,7 +244,7 @@ test("the server is killed while all of them wait and follow the log", async () 
 /** Lines of the log, from one to another. */
 async function append(
   worker: TestWorker,
-  job: HandedJob,
+  job: DispatchedJob,
   first: number,
   end: number,
 ): Promise<void> {

@@ -40,9 +40,9 @@ export class PipelineRun {
 
   constructor(
     private readonly input: PipelineWorkflowInput,
-    private readonly nudges: () => number,
+    private readonly wakes: () => number,
   ) {
-    this.heard = nudges();
+    this.heard = wakes();
   }
 
   async toItsEnd(): Promise<PipelineEnd> {
@@ -61,9 +61,9 @@ export class PipelineRun {
   /** Reads what people have decided, whenever there may be something new. */
   private async listen(): Promise<void> {
     do {
-      this.heard = this.nudges();
+      this.heard = this.wakes();
       this.orders = await reliably((activities) => activities.readOrders(this.input));
-      await condition(() => this.isOver || this.nudges() > this.heard);
+      await condition(() => this.isOver || this.wakes() > this.heard);
     } while (!this.isOver);
   }
 

@@ -13,11 +13,11 @@ import {
   type PipelineEnd,
   type PipelineWorkflowInput,
 } from "../../core/pipelines/workflow";
-import { NUDGE_SIGNAL } from "../../core/workflow-ids";
+import { WAKE_SIGNAL } from "../../core/workflow-ids";
 import { reliably } from "../../workflows/reliably";
 import { PipelineRun } from "./pipeline-run";
 
-const nudge = defineSignal(NUDGE_SIGNAL);
+const wake = defineSignal(WAKE_SIGNAL);
 const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveRequest]>(APPROVE_UPDATE);
 
 /**
@@ -28,28 +28,28 @@ const approve = defineUpdate<{ step: string; approved: boolean }, [ApproveReques
  * cancel pressed in Temporal's UI is handed on as the pipeline's own.
  */
 export async function pipelineWorkflow(input: PipelineWorkflowInput): Promise<PipelineEnd> {
-  let nudges = 0;
-  const onNudge = (): void => {
-    nudges += 1;
+  let wakes = 0;
+  const onWake = (): void => {
+    wakes += 1;
   };
-  setHandler(nudge, onNudge);
+  setHandler(wake, onWake);
   setHandler(approve, (request) =>
-    reliably((activities) => activities.decideStep({ ...input, request })).finally(onNudge),
+    reliably((activities) => activities.decideStep({ ...input, request })).finally(onWake),
   );
   CancellationScope.current().cancelRequested.catch(async () => {
     await CancellationScope.nonCancellable(() =>
       reliably((activities) => activities.cancelPipeline(input)),
     );
-    onNudge();
+    onWake();
   });
 
   const end = await CancellationScope.nonCancellable(async () => {
     for (;;) {
-      const heard = nudges;
-      const end = await new PipelineRun(input, () => nudges).toItsEnd();
+      const heard = wakes;
+      const end = await new PipelineRun(input, () => wakes).toItsEnd();
       await condition(allHandlersFinished);
       // Resumed between its last write and now, perhaps.
-      if (nudges === heard) return end;
+      if (wakes === heard) return end;
     }
   });
   if (end.status === "failed") {

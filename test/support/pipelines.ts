@@ -3,7 +3,7 @@ import { waitFor } from "../../dev/stack/wait";
 import { execute } from "../../platform/postgres/pool";
 import type { Forge } from "./forge";
 import { haveRun } from "./jobs";
-import type { HandedJob, TestWorker } from "./test-worker";
+import type { DispatchedJob, TestWorker } from "./test-worker";
 
 export interface PipelineStep {
   name: string;
@@ -89,7 +89,7 @@ export const statusesOf = (pipeline: Pipeline): Record<string, string> =>
   Object.fromEntries(pipeline.steps.map(({ name, status }) => [name, status]));
 
 /** What a worker reports of a job. */
-export type Work = (job: HandedJob) => {
+export type Work = (job: DispatchedJob) => {
   result?: Record<string, unknown>;
   metrics?: Record<string, number>;
   error?: string;
@@ -119,7 +119,7 @@ export const usualWork: Work = ({ job_type: type, output_ids: ids }) => {
 
 /** Workers that do whatever comes, until they are told to stop. */
 export class Crew {
-  readonly handed: HandedJob[] = [];
+  readonly handed: DispatchedJob[] = [];
   private stopped = false;
   private working: Promise<void>[] = [];
   private readonly workers: TestWorker[] = [];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { ModelServer } from "./model-server";
-import type { HandedJob, TestWorker } from "./test-worker";
+import type { DispatchedJob, TestWorker } from "./test-worker";
 
 interface Command {
   type: string;
@@ -11,7 +11,7 @@ interface Command {
 export class ServingWorker {
   readonly served = new Map<string, ModelServer>();
   readonly stopped: string[] = [];
-  readonly jobs: HandedJob[] = [];
+  readonly jobs: DispatchedJob[] = [];
   /** What it says that is not so. */
   hidden = new Set<string>();
   unhealthy = new Set<string>();
@@ -57,7 +57,7 @@ export class ServingWorker {
     }
   }
 
-  private async work(job: HandedJob): Promise<void> {
+  private async work(job: DispatchedJob): Promise<void> {
     this.jobs.push(job);
     if (this.fails > 0) {
       this.fails--;

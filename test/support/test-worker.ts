@@ -1,6 +1,6 @@
 import type { Answer, ApiClient } from "../../dev/api-client";
 
-export interface HandedJob {
+export interface DispatchedJob {
   job_id: string;
   job_type: string;
   payload: Record<string, unknown>;
@@ -56,26 +56,26 @@ export class TestWorker {
   }
 
   /** next_job's answer, whatever it is. */
-  async ask(waitSeconds = 0): Promise<HandedJob | { job_id: null }> {
+  async ask(waitSeconds = 0): Promise<DispatchedJob | { job_id: null }> {
     return await this.api.post("/api/workers/next_job", {
       worker_id: this.id,
       wait_seconds: waitSeconds,
     });
   }
 
-  async next(waitSeconds = 0): Promise<HandedJob | undefined> {
+  async next(waitSeconds = 0): Promise<DispatchedJob | undefined> {
     const job = await this.ask(waitSeconds);
     return job.job_id === null ? undefined : job;
   }
 
   /** The next job; fails the test when none comes. */
-  async take(waitSeconds = 20): Promise<HandedJob> {
+  async take(waitSeconds = 20): Promise<DispatchedJob> {
     const job = await this.next(waitSeconds);
     if (!job) throw new Error(`no job for ${this.id} within ${waitSeconds} s`);
     return job;
   }
 
-  async complete(job: HandedJob, more: Record<string, unknown> = {}): Promise<Answer> {
+  async complete(job: DispatchedJob, more: Record<string, unknown> = {}): Promise<Answer> {
     return await this.report(job, {
       status: "completed",
       result: {},
@@ -86,12 +86,12 @@ export class TestWorker {
     });
   }
 
-  async fail(job: HandedJob, more: Record<string, unknown> = {}): Promise<Answer> {
+  async fail(job: DispatchedJob, more: Record<string, unknown> = {}): Promise<Answer> {
     return await this.report(job, { status: "failed", error: "out of luck", ...more });
   }
 
   /** Uploads a file of the attempt's artifact, whole; the answer's status. */
-  async upload(job: HandedJob, path: string, body: Buffer | string): Promise<number> {
+  async upload(job: DispatchedJob, path: string, body: Buffer | string): Promise<number> {
     const file = path.split("/").map(encodeURIComponent).join("/");
     const query = `worker_id=${this.id}&attempt=${job.attempt}`;
     const response = await fetch(
@@ -110,7 +110,7 @@ export class TestWorker {
   }
 
   /** Appends to the attempt's log; the answer's status. */
-  async log(job: HandedJob, text: string, from = 0): Promise<number> {
+  async log(job: DispatchedJob, text: string, from = 0): Promise<number> {
     const query = `worker_id=${this.id}&attempt=${job.attempt}`;
     const response = await fetch(`${this.api.baseUrl}/worker/jobs/${job.job_id}/log?${query}`, {
       method: "PATCH",

@@ -2,8 +2,8 @@ import { Unavailable } from "../core/errors";
 import { Batcher } from "../platform/concurrency/batcher";
 import type { Context } from "../services/context";
 import {
-  type Heard,
   type Heartbeat,
+  type HeartbeatState,
   listRegistered,
   recordHeartbeats,
 } from "../services/fleet/heartbeats";
@@ -20,9 +20,9 @@ const MAX_BATCH = 500;
 /** For so long a heartbeat goes into one batch after the other while another transaction holds its worker's row. */
 const HELD_MS = 3_000;
 const HELD = Symbol("held");
-type Outcome = Heard | undefined | typeof HELD;
+type Outcome = HeartbeatState | undefined | typeof HELD;
 
-export interface Beat extends Heartbeat {
+export interface JobHeartbeat extends Heartbeat {
   /** What the worker says it runs, and how far it is. */
   jobId: string | null;
   /** It says that it runs nothing; one that does not tell says neither. */
@@ -34,15 +34,15 @@ export interface Beat extends Heartbeat {
 }
 
 /** Writes the heartbeats of all workers that this process hears, a batch at a time. */
-export class Pulse {
-  private readonly beats: Batcher<Beat, Outcome>;
+export class HeartbeatWriter {
+  private readonly heartbeats: Batcher<JobHeartbeat, Outcome>;
 
   constructor(
     private readonly ctx: Context,
     private readonly samples: WorkerSamples,
     private readonly jobMetrics: JobMetrics,
   ) {
-    this.beats = new Batcher((beats) => this.record(beats), WINDOW_MS, MAX_BATCH);
+    this.heartbeats = new Batcher((heartbeats) => this.record(heartbeats), WINDOW_MS, MAX_BATCH);
   }
 
   /**
@@ -50,65 +50,76 @@ export class Pulse {
    *
    * @throws Unavailable where a process that stands still holds the worker's row, as one may that takes its result.
    */
-  async hear(beat: Beat): Promise<Heard | undefined> {
+  async hear(heartbeat: JobHeartbeat): Promise<HeartbeatState | undefined> {
     const until = performance.now() + HELD_MS;
     do {
-      const heard = await this.beats.add(beat);
+      const heard = await this.heartbeats.add(heartbeat);
       if (heard !== HELD) return heard;
     } while (performance.now() < until);
-    throw new Unavailable(`worker "${beat.workerId}" is being changed: send the heartbeat again`);
+    throw new Unavailable(
+      `worker "${heartbeat.workerId}" is being changed: send the heartbeat again`,
+    );
   }
 
-  private async record(beats: Beat[]): Promise<Outcome[]> {
-    this.ctx.metrics.heartbeatBatch.observe(beats.length);
+  private async record(heartbeats: JobHeartbeat[]): Promise<Outcome[]> {
+    this.ctx.metrics.heartbeatBatch.observe(heartbeats.length);
     // Of two heartbeats of one worker the later one counts; both get the same answer. One whose key is
     // not for this worker must not take the place of the worker's own.
-    const latest = new Map(beats.map((beat) => [callOf(beat), beat]));
+    const latest = new Map(heartbeats.map((heartbeat) => [callOf(heartbeat), heartbeat]));
     const rows = await recordHeartbeats(
       this.ctx.pool,
       [...latest.values()],
       this.ctx.config.deployments,
     );
     const heard = new Map(rows.map((row) => [keyOf(row.worker_id, row.user_id), row]));
-    const rowOf = (beat: Beat): Heard | undefined => {
-      const row = heard.get(keyOf(beat.workerId, beat.userId));
-      return beat.boundKeyId === null || beat.boundKeyId === row?.bound_key_id ? row : undefined;
+    const rowOf = (heartbeat: JobHeartbeat): HeartbeatState | undefined => {
+      const row = heard.get(keyOf(heartbeat.workerId, heartbeat.userId));
+      return heartbeat.boundKeyId === null || heartbeat.boundKeyId === row?.bound_key_id
+        ? row
+        : undefined;
     };
-    for (const beat of latest.values()) {
-      const row = rowOf(beat);
+    for (const heartbeat of latest.values()) {
+      const row = rowOf(heartbeat);
       if (!row) continue;
-      this.samples.add(beat);
-      this.addMetrics(beat, row);
+      this.samples.add(heartbeat);
+      this.addMetrics(heartbeat, row);
     }
-    const progress = [...latest.values()].flatMap((beat) => {
-      const row = rowOf(beat);
-      const running = { job_id: beat.jobId, attempt: beat.attempt };
-      if (!row || beat.jobId === null || beat.progress === null || !holds(row, running)) return [];
-      return [{ workerId: beat.workerId, jobId: beat.jobId, progress: beat.progress }];
+    const progress = [...latest.values()].flatMap((heartbeat) => {
+      const row = rowOf(heartbeat);
+      const running = { job_id: heartbeat.jobId, attempt: heartbeat.attempt };
+      if (!row || heartbeat.jobId === null || heartbeat.progress === null || !holds(row, running))
+        return [];
+      return [
+        { workerId: heartbeat.workerId, jobId: heartbeat.jobId, progress: heartbeat.progress },
+      ];
     });
     if (progress.length > 0) await reportProgress(this.ctx.pool, progress);
-    const denials = [...latest.values()].flatMap((beat) => {
-      const row = rowOf(beat);
+    const denials = [...latest.values()].flatMap((heartbeat) => {
+      const row = rowOf(heartbeat);
       if (!row || row.held_job_id === null || row.held_denials === null) return [];
-      const isOver = row.held_denials > 0 && beat.jobId === row.held_job_id;
-      if (!beat.saysNoJob && !isOver) return [];
-      return [{ workerId: beat.workerId, jobId: row.held_job_id, isDenied: beat.saysNoJob }];
+      const isOver = row.held_denials > 0 && heartbeat.jobId === row.held_job_id;
+      if (!heartbeat.saysNoJob && !isOver) return [];
+      return [
+        { workerId: heartbeat.workerId, jobId: row.held_job_id, isDenied: heartbeat.saysNoJob },
+      ];
     });
     if (denials.length > 0) await noteDenials(this.ctx.pool, denials);
     // Alive again, and perhaps parked all the while.
     if (rows.some((row) => row.was === "dead" && row.status === "idle")) {
       this.ctx.signals.queueChanged();
     }
-    const missing = [...latest.values()].filter((beat) => !rowOf(beat));
+    const missing = [...latest.values()].filter((heartbeat) => !rowOf(heartbeat));
     // They were not recorded, so their rows are held.
     const registered = missing.length > 0 ? await listRegistered(this.ctx.pool, missing) : [];
     const held = new Set(registered.map(callOf));
-    return beats.map((beat) => rowOf(beat) ?? (held.has(callOf(beat)) ? HELD : undefined));
+    return heartbeats.map(
+      (heartbeat) => rowOf(heartbeat) ?? (held.has(callOf(heartbeat)) ? HELD : undefined),
+    );
   }
 
   /** What a worker reports of the job that it holds is kept, over time. */
-  private addMetrics(beat: Beat, row: Heard): void {
-    const { jobId, attempt, workerId, progress, metrics } = beat;
+  private addMetrics(heartbeat: JobHeartbeat, row: HeartbeatState): void {
+    const { jobId, attempt, workerId, progress, metrics } = heartbeat;
     const isEmpty = progress === null && Object.keys(metrics).length === 0;
     if (isEmpty || jobId === null || row.held_attempt === null) return;
     if (!holds(row, { job_id: jobId, attempt })) return;
@@ -120,5 +131,5 @@ export class Pulse {
 /** Another tenant may name a worker of this id too, in vain. */
 const keyOf = (workerId: string, userId: string): string => `${userId}/${workerId}`;
 
-const callOf = ({ workerId, userId, boundKeyId }: Beat): string =>
+const callOf = ({ workerId, userId, boundKeyId }: JobHeartbeat): string =>
   `${keyOf(workerId, userId)}/${boundKeyId}`;

@@ -2,7 +2,7 @@
  * So many pieces of work at a time, and the groups that wait take turns: a group with a hundred pieces
  * holds up another's one by a piece that is under way, and no more.
  */
-export class FairTurns {
+export class FairQueue {
   /** What starts each piece, by group, in the order in which the groups' turns come. */
   private readonly waiting = new Map<string, (() => void)[]>();
   private readonly underWay = new Map<string, number>();

@@ -1,14 +1,14 @@
-import { Turns } from "./turns";
+import { KeyedMutex } from "./keyed-mutex";
 
 test("those of one name go in order, whether one fails or not; others do not wait", async () => {
-  const turns = new Turns();
+  const mutex = new KeyedMutex();
   const said: string[] = [];
   let open = (): void => undefined;
   const gate = new Promise<void>((resolve) => {
     open = resolve;
   });
   const step = (name: string, what: string, wait?: Promise<void>) =>
-    turns.take(name, async () => {
+    mutex.runExclusive(name, async () => {
       said.push(`${what} begins`);
       await wait;
       said.push(`${what} ends`);

@@ -3,7 +3,7 @@ import type { Queryable } from "../../platform/postgres/pool";
 import type { OutboxRow } from "../../platform/signals";
 import { lockWorker, type WorkerRow } from "../fleet/workers";
 import { type AttemptRow, findHeldAttempt, lockHeldAttempt, unassign } from "./attempts";
-import { concludeAttempt } from "./conclude-attempt";
+import { endAttempt } from "./end-attempt";
 import { lockJob } from "./jobs";
 
 /** An attempt as it was, and how it ended: a cancelled job's as `cancelled`. */
@@ -45,7 +45,7 @@ export async function lockWorkerHolding(
  * @param decide asked with job and attempt locked; false leaves everything as it is.
  * @returns the attempt that was lost, and the job that the worker keeps, if any.
  */
-export async function loseHeldAttempt(
+export async function markHeldAttemptLost(
   db: Queryable,
   { workerId, reason, leaseS }: { workerId: string; reason: string; leaseS: number },
   decide: (held: AttemptRow) => Promise<boolean>,
@@ -61,7 +61,7 @@ export async function loseHeldAttempt(
     await unassign(db, held.job_id, workerId);
     return {};
   }
-  const outcome = await concludeAttempt(db, job, held, {
+  const outcome = await endAttempt(db, job, held, {
     outcome: "worker_lost",
     error: `attempt ${held.attempt} on worker ${workerId} was lost: ${reason}`,
     leaseS,

@@ -4,7 +4,7 @@ import type { Contradiction } from "./manifest-schema";
 const MAX_QUOTED = 1_000;
 
 /** What a worker says of an artifact, and how far that goes with what the service knows. */
-export class Claims {
+export class ReportedFields {
   readonly contradictions: Contradiction[] = [];
 
   constructor(private readonly claimed: Record<string, unknown>) {}

@@ -1,6 +1,10 @@
 import type { Context } from "../services/context";
-import { listStrays, notePlacements, type Sighting } from "../services/deployments/placements";
-import type { Heard, LivePlacement } from "../services/fleet/heartbeats";
+import {
+  listUnexpectedDeployments,
+  notePlacements,
+  type PlacementReport,
+} from "../services/deployments/placements";
+import type { HeartbeatState, LivePlacement } from "../services/fleet/heartbeats";
 
 /** What a heartbeat tells of the models that its worker serves; what is undefined it does not tell. */
 interface Told {
@@ -14,7 +18,11 @@ interface Told {
  *
  * @returns what the worker should stop.
  */
-export async function compareSightings(ctx: Context, heard: Heard, told: Told): Promise<string[]> {
+export async function compareDeploymentHealth(
+  ctx: Context,
+  heard: HeartbeatState,
+  told: Told,
+): Promise<string[]> {
   const live = heard.placements ?? [];
   const listed = told.deployments ?? [];
   const toStop = live
@@ -23,7 +31,8 @@ export async function compareSightings(ctx: Context, heard: Heard, told: Told): 
     })
     .map(({ served_as: id }) => id);
   const unknown = listed.filter((id) => !live.some((one) => one.served_as === id));
-  const strays = unknown.length > 0 ? await listStrays(ctx.pool, heard.worker_id, unknown) : [];
+  const strays =
+    unknown.length > 0 ? await listUnexpectedDeployments(ctx.pool, heard.worker_id, unknown) : [];
 
   const news = live.flatMap((placement) => {
     const seen = sight(placement, told);
@@ -47,7 +56,7 @@ async function isClockRight(
 }
 
 /** A worker that never names what it serves is believed as long as it lives. */
-function sight(placement: LivePlacement, told: Told): Sighting {
+function sight(placement: LivePlacement, told: Told): PlacementReport {
   const { deployment_id: deploymentId, served_as: id, missing, healthy } = placement;
   return {
     deploymentId,
@@ -56,7 +65,7 @@ function sight(placement: LivePlacement, told: Told): Sighting {
   };
 }
 
-function isNews(placement: LivePlacement, seen: Sighting): boolean {
+function isNews(placement: LivePlacement, seen: PlacementReport): boolean {
   if (placement.stopping) return !seen.isListed;
   const isBad = !seen.isListed || seen.isUnhealthy;
   return (

@@ -1,17 +1,17 @@
 import { Unavailable } from "../../core/errors";
-import { FairTurns } from "../concurrency/fair-turns";
+import { FairQueue } from "../concurrency/fair-queue";
 import { isAway } from "./errors";
 
 /** Connections that no request takes: loops and activities that run in this process go on. */
 const RESERVED = 4;
 
 /** Turns at the database's connections. A long row moves on; one that stands still is given up. */
-class ConnectionTurns {
+class ConnectionQueue {
   /** When the database was last seen to answer. */
   private answeredMs = 0;
 
   constructor(
-    private readonly turns: FairTurns,
+    private readonly turns: FairQueue,
     private readonly standstillMs: number,
   ) {}
 
@@ -53,16 +53,16 @@ class ConnectionTurns {
  * Who uses the pool's connections: requests of users and of workers have their own, and among each tenants
  * take turns. No tenant has all of them, so that its slow statements hold up its own requests.
  */
-export interface DatabaseTurns {
-  user: ConnectionTurns;
-  worker: ConnectionTurns;
+export interface ConnectionQueues {
+  user: ConnectionQueue;
+  worker: ConnectionQueue;
 }
 
 /** @param timeoutMs longest that a statement may take. */
-export function databaseTurnsOf(poolSize: number, timeoutMs: number): DatabaseTurns {
+export function createConnectionQueues(poolSize: number, timeoutMs: number): ConnectionQueues {
   const atOnce = Math.max(2, Math.floor((poolSize - RESERVED) / 2));
   const perTenant = Math.max(1, Math.floor(atOnce * 0.75));
-  const turns = (): ConnectionTurns =>
-    new ConnectionTurns(new FairTurns(atOnce, perTenant), timeoutMs / 2);
+  const turns = (): ConnectionQueue =>
+    new ConnectionQueue(new FairQueue(atOnce, perTenant), timeoutMs / 2);
   return { user: turns(), worker: turns() };
 }

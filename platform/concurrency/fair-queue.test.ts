@@ -1,8 +1,8 @@
 import fc from "fast-check";
-import { FairTurns } from "./fair-turns";
+import { FairQueue } from "./fair-queue";
 
 /** Work that ends when it is told to, and notes when it began. */
-function pieces(turns: FairTurns) {
+function pieces(turns: FairQueue) {
   const begun: string[] = [];
   let end: () => void = () => undefined;
   const bring = (group: string, name: string, signal?: AbortSignal): Promise<string> =>
@@ -28,7 +28,7 @@ function pieces(turns: FairTurns) {
 }
 
 test("groups take turns, whatever one of them brings", async () => {
-  const { begun, bring, endOne } = pieces(new FairTurns());
+  const { begun, bring, endOne } = pieces(new FairQueue());
   const all = ["a1", "a2", "a3", "a4", "b1", "c1", "b2"].map((name) => bring(name[0] ?? "", name));
   for (const _ of all) await endOne();
   expect(begun).toEqual(["a1", "a2", "b1", "c1", "a3", "b2", "a4"]);
@@ -36,7 +36,7 @@ test("groups take turns, whatever one of them brings", async () => {
 });
 
 test("with several at once, one group's slow pieces leave places for others", async () => {
-  const turns = new FairTurns(4, 3);
+  const turns = new FairQueue(4, 3);
   const { begun, bring, endOne } = pieces(turns);
   const slow = Array.from({ length: 6 }, (_, n) => bring("slow", `s${n}`));
   expect(begun).toEqual(["s0", "s1", "s2"]);
@@ -53,7 +53,7 @@ test("with several at once, one group's slow pieces leave places for others", as
 });
 
 test("what is taken back before its turn never begins, and holds nobody up", async () => {
-  const turns = new FairTurns();
+  const turns = new FairQueue();
   const { begun, bring, endOne } = pieces(turns);
   const first = bring("a", "a1");
   const gone = new AbortController();
@@ -71,7 +71,7 @@ test("what is taken back before its turn never begins, and holds nobody up", asy
 test("no two at once, none lost, and nobody waits for more than one piece of each other group", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(4), { minLength: 1, maxLength: 30 }), async (groups) => {
-      const turns = new FairTurns();
+      const turns = new FairQueue();
       let under = 0;
       const order: number[] = [];
       await Promise.all(

@@ -2,7 +2,7 @@ import type { JobType } from "../../core/jobs/job-types";
 import { maybeOne, type Queryable } from "../../platform/postgres/pool";
 import { IS_LIVE } from "../accounts/keys";
 
-export interface HandOut {
+export interface Dispatch {
   job_id: string;
   user_id: string;
   attempt: number;
@@ -36,9 +36,9 @@ export interface Asker {
  * revoked while its poll was parked is given nothing, nor is one after which the worker asked anew while it
  * was parked: nobody may read its answer any more.
  */
-export async function handOut(db: Queryable, asker: Asker): Promise<HandOut | undefined> {
+export async function dispatchJob(db: Queryable, asker: Asker): Promise<Dispatch | undefined> {
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
-    const found = await tryHandOut(db, asker);
+    const found = await tryDispatch(db, asker);
     // Another poll of this worker started it while we waited for the job's lock: now it runs. Or it was
     // taken back meanwhile: now there is none.
     if (!found || found.is_running) return found;
@@ -51,10 +51,10 @@ const MAX_TRIES = 5;
 /** 244 random bits. */
 const NEW_TOKEN = `'forge_model_' || replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '')`;
 
-async function tryHandOut(
+async function tryDispatch(
   db: Queryable,
   { workerId, keyId, pollSeq, leaseToken }: Asker,
-): Promise<(HandOut & { is_running: boolean }) | undefined> {
+): Promise<(Dispatch & { is_running: boolean }) | undefined> {
   return await maybeOne(
     db,
     `with held as (

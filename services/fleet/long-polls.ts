@@ -1,15 +1,15 @@
 /** Why a parked poll came to an end. */
-export type Wake = "assigned" | "superseded" | "time-out" | "parted";
+export type WakeReason = "assigned" | "superseded" | "time-out" | "parted";
 
 interface Waiter {
-  woken: Promise<Wake>;
+  woken: Promise<WakeReason>;
   /** Ends the wait, if it has not ended; harmless after. */
   leave(): void;
 }
 
 /** Polls parked in this process, one per worker: a second poll of a worker ends its first. */
-export class Waiters {
-  private readonly parked = new Map<string, (why: Wake) => void>();
+export class LongPolls {
+  private readonly parked = new Map<string, (why: WakeReason) => void>();
 
   get workerIds(): string[] {
     return [...this.parked.keys()];
@@ -18,8 +18,8 @@ export class Waiters {
   /** Parks a poll before it reads what it waits for, so that no wake-up falls in between. */
   park(workerId: string, waitMs: number, signal: AbortSignal): Waiter {
     this.parked.get(workerId)?.("superseded");
-    let end: (why: Wake) => void = () => undefined;
-    const woken = new Promise<Wake>((resolve) => {
+    let end: (why: WakeReason) => void = () => undefined;
+    const woken = new Promise<WakeReason>((resolve) => {
       const onPart = (): void => end("parted");
       const timer = setTimeout(() => end("time-out"), waitMs);
       end = (why) => {

@@ -3,7 +3,7 @@ import type { Principal } from "../../core/accounts/principal";
 import type { Cap } from "../../platform/config/limits";
 import { Loop, type Watchers } from "../../platform/loop";
 import type { Queryable } from "../../platform/postgres/pool";
-import type { Part } from "../../platform/service";
+import type { Component } from "../../platform/service";
 import type { Signals } from "../../platform/signals";
 import { listDeadKeys } from "./keys";
 import { requireBelow } from "./quota-exceeded";
@@ -13,7 +13,7 @@ const SWEEP_MS = 1_000;
 /** Why a parked request must end: nobody waits for it, its key is dead, the server stops, its time is up. */
 type Parting = "hung-up" | "key-revoked" | "closing" | "time-out";
 
-export interface ParkedRequest {
+export interface WaitingRequest {
   /** Aborts with a Parting as its reason. */
   signal: AbortSignal;
 }
@@ -32,7 +32,7 @@ interface Parked {
  * Requests that wait for something to happen: polls of workers, streams of events. A tenant may have so
  * many in this process, and they end with their key, wherever it is revoked, and with their client.
  */
-export class ParkingLot implements Part {
+export class WaitingRequests implements Component {
   readonly name = "parking";
   /** By key. */
   private readonly parked = new Map<string, Set<AbortController>>();
@@ -71,7 +71,7 @@ export class ParkingLot implements Part {
     { keyId, userId, scope }: Pick<Principal, "keyId" | "userId" | "scope">,
     reply: FastifyReply,
     { maxS, as = scope === "user" ? "waiting_requests" : "waiting_polls" }: Parked = {},
-  ): ParkedRequest {
+  ): WaitingRequest {
     requireBelow(this.caps[as], this.countOf(userId, as));
     const ofKey = this.parked.get(keyId) ?? new Set();
     const controller = new AbortController();

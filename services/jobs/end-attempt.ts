@@ -1,6 +1,6 @@
 import type { Outcome } from "../../core/jobs/states";
 import type { Queryable } from "../../platform/postgres/pool";
-import { type AttemptEnding, type AttemptRow, endAttempt } from "./attempts";
+import { type AttemptEnding, type AttemptRow, writeAttemptEnd } from "./attempts";
 import { failJob, type JobRow, returnToPending } from "./jobs";
 
 export type Conclusion = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
@@ -10,14 +10,14 @@ export type Conclusion = Omit<AttemptEnding, "jobId" | "attempt" | "leaseS">;
  * timeout or cancel fails it, a lost attempt puts it back in the queue. A cancelled job's attempt ends
  * `cancelled`, whatever ended it. Call with the locks of job and attempt.
  */
-export async function concludeAttempt(
+export async function endAttempt(
   db: Queryable,
   job: JobRow,
   attempt: AttemptRow,
   { leaseS, ...how }: Conclusion & { leaseS: number },
 ): Promise<Outcome> {
   const ending = job.cancel_requested_at === null ? how : cancelled(attempt, how);
-  await endAttempt(db, {
+  await writeAttemptEnd(db, {
     ...ending,
     jobId: job.job_id,
     attempt: attempt.attempt,

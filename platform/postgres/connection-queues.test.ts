@@ -1,8 +1,8 @@
 import { Unavailable } from "../../core/errors";
-import { databaseTurnsOf } from "./turns";
+import { createConnectionQueues } from "./connection-queues";
 
 test("a row that moves on is waited in, however long it is", async () => {
-  const { user } = databaseTurnsOf(20, 800);
+  const { user } = createConnectionQueues(20, 800);
   const answers = await Promise.all(
     Array.from({ length: 60 }, (_, n) =>
       user.take("many", async () => {
@@ -15,7 +15,7 @@ test("a row that moves on is waited in, however long it is", async () => {
 });
 
 test("where the database answers nobody, those that wait are refused in time", async () => {
-  const { user, worker } = databaseTurnsOf(20, 100);
+  const { user, worker } = createConnectionQueues(20, 100);
   let release: () => void = () => undefined;
   const frozen = new Promise<void>((resolve) => {
     release = resolve;

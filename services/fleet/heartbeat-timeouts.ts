@@ -13,7 +13,7 @@ export interface Still extends Counted {
  * Decides who is silent by watching numbers stand still on a monotonic clock. A stored time would lie:
  * after an outage of Postgres or of every server all of them are old.
  */
-export class StillnessWatch {
+export class HeartbeatTimeouts {
   private seen = new Map<string, { seq: number; sinceMs: number }>();
   private lastLookMs: number | undefined;
 

@@ -3,7 +3,7 @@ import { type ComparedRows, OWES_NOTHING, type Standing } from "../temporal/stan
 import type { DeploymentRow } from "./deployments";
 
 /** A deployment whose workflow has not heard of all that there is to look at. */
-export interface Nudge {
+export interface DueWake {
   deployment_id: string;
   user_id: string;
   asked: number;
@@ -24,13 +24,13 @@ export async function isAnyDeployed(db: Queryable): Promise<boolean> {
  *
  * @param only this one, whoever has it.
  */
-export async function claimNudges(
+export async function claimDueWakes(
   db: Queryable,
   leaseS: number,
   limit: number,
   only: string | null = null,
-): Promise<Nudge[]> {
-  return await all<Nudge>(
+): Promise<DueWake[]> {
+  return await all<DueWake>(
     db,
     `with due as (
        select deployment_id from deployments
@@ -44,7 +44,11 @@ export async function claimNudges(
   );
 }
 
-export async function noteTold(db: Queryable, deploymentId: string, asked: number): Promise<void> {
+export async function recordWake(
+  db: Queryable,
+  deploymentId: string,
+  asked: number,
+): Promise<void> {
   await execute(
     db,
     `update deployments set told = greatest(told, $2), seen_at = now(), tell_at = now()
@@ -57,7 +61,7 @@ export async function noteTold(db: Queryable, deploymentId: string, asked: numbe
 export async function findComparedDeployment(
   db: Queryable,
   deploymentId: string,
-): Promise<(Nudge & Pick<DeploymentRow, "status">) | undefined> {
+): Promise<(DueWake & Pick<DeploymentRow, "status">) | undefined> {
   return await maybeOne(
     db,
     "select deployment_id, user_id, asked, status from deployments where deployment_id = $1",
